@@ -5,7 +5,11 @@ mod id;
 mod part;
 mod raw;
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::SystemTime,
+};
 
 pub use self::{
     id::MessageId,
@@ -301,6 +305,16 @@ impl Message {
     #[must_use]
     pub fn chars(&self) -> usize {
         self.parts.iter().map(Part::chars).sum()
+    }
+
+    /// Tells contents apart without keeping them: equal for equal messages,
+    /// within one process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let flags = (self.is_pinned(), self.is_partial());
+        (self.role, self.name(), flags).hash(&mut hasher);
+        format!("{:?}{:?}", self.parts, self.fields()).hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(crate) fn source(&self) -> Option<&Arc<str>> {

@@ -1,0 +1,3 @@
+//! From a snapshot to what is sent to a model.
+
+pub(crate) mod fence;

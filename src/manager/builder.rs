@@ -1,0 +1,135 @@
+//! Puts a manager together.
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use dashmap::DashMap;
+use tokio::runtime::Handle as Runtime;
+
+use super::{Inner, SessionManager, claim::Claims};
+use crate::{
+    config::SummarizationConfig,
+    error::{Error, Result},
+    store::{MemoryStore, SessionStore},
+    summarize::Summarizer,
+    tokens::{ByteEstimate, CharsPerToken, TokenCounter},
+};
+
+/// Builds a [`SessionManager`].
+///
+/// # Default
+///
+/// - store: [`MemoryStore::new`]
+/// - configuration: [`SummarizationConfig::default`]
+/// - summarizer: none; [`SessionManager::maybe_summarize`] then does nothing
+/// - token counter: [`CharsPerToken`] where `chars_per_token` is configured,
+///   else [`ByteEstimate`]
+/// - runtime: the one that [`build`](Self::build) is called in
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{ExtractiveSummarizer, SessionManager, SummarizationConfig};
+///
+/// let sessions = SessionManager::builder()
+///     .summarizer(ExtractiveSummarizer::default())
+///     .config(SummarizationConfig::for_model("gpt-5"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+#[must_use]
+pub struct SessionManagerBuilder {
+    store: Option<Arc<dyn SessionStore>>,
+    summarizer: Option<Arc<dyn Summarizer>>,
+    config: SummarizationConfig,
+    counter: Option<Arc<dyn TokenCounter>>,
+    clock: Option<Arc<dyn Fn() -> SystemTime + Send + Sync>>,
+    runtime: Option<Runtime>,
+}
+
+impl SessionManagerBuilder {
+    /// Sets where sessions are kept.
+    pub fn store(self, store: impl SessionStore) -> Self {
+        self.shared_store(Arc::new(store))
+    }
+
+    /// Sets where sessions are kept, for a store that others hold as well.
+    pub fn shared_store(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets what writes summaries.
+    pub fn summarizer(mut self, summarizer: impl Summarizer) -> Self {
+        self.summarizer = Some(Arc::new(summarizer));
+        self
+    }
+
+    /// Sets the configuration. Zeros in it mean the default.
+    pub fn config(mut self, config: SummarizationConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets what counts tokens.
+    pub fn token_counter(mut self, counter: impl TokenCounter) -> Self {
+        self.counter = Some(Arc::new(counter));
+        self
+    }
+
+    /// Sets what tells the time, for tests.
+    pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Sets the runtime that compactions run on.
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Builds the manager.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_config`] where values of the configuration contradict each
+    /// other, [`Error::is_no_runtime`] outside of a tokio runtime where none
+    /// was [set](Self::runtime).
+    pub fn build(self) -> Result<SessionManager> {
+        let config = self.config.with_defaults();
+        config.check()?;
+        let runtime = match self.runtime {
+            Some(runtime) => runtime,
+            None => Runtime::try_current().map_err(|_| Error::no_runtime())?,
+        };
+        let counter = self.counter.unwrap_or_else(|| match config.chars_per_token {
+            Some(chars) => Arc::new(CharsPerToken::new(chars)),
+            None => Arc::new(ByteEstimate::default()),
+        });
+        Ok(SessionManager(Arc::new(Inner {
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            summarizer: self.summarizer,
+            config,
+            counter,
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemTime::now)),
+            runtime,
+            cells: DashMap::new(),
+            claims: Claims::default(),
+        })))
+    }
+}
+
+impl fmt::Debug for SessionManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionManagerBuilder")
+            .field("store", &self.store)
+            .field("summarizer", &self.summarizer)
+            .field("config", &self.config)
+            .field("counter", &self.counter)
+            .finish_non_exhaustive()
+    }
+}

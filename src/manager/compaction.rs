@@ -1,0 +1,455 @@
+//! One compaction, from the snapshot to the commit.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout};
+
+use super::{
+    Compaction, Inner, Outcome, Report, SessionManager,
+    cell::Cell,
+    claim::Claim,
+    log::label,
+    trigger::{When, measured},
+};
+use crate::{
+    event::UsageEvent,
+    message::Message,
+    plan::{self, Boundary, Keep, Skip, Split, SplitInput, Trigger},
+    session::{Dropped, Entry, Pause, PauseUntil, SessionOptions, Snapshot, StoredSummary, View},
+    store::{Commit, CommitResult},
+    summarize::{
+        self, SummarizeError, Summarizer, SummaryPart, SummaryRequest, guard,
+        parts::{Answer, Bounds},
+    },
+    tokens::Tokens,
+};
+
+/// How a host asks for a compaction.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Compact, ExtractiveSummarizer, Message, SessionManager};
+///
+/// let sessions =
+///     SessionManager::builder().summarizer(ExtractiveSummarizer::default()).build()?;
+/// for n in 0..30 {
+///     sessions.add_message("chat", Message::user(format!("Order {n} was shipped on Monday."))).await?;
+/// }
+/// let report = sessions.compact("chat", Compact::if_due()).await;
+/// println!("{report}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Compact {
+    when: When,
+}
+
+impl Compact {
+    /// Where the thresholds say so.
+    #[must_use]
+    pub const fn if_due() -> Self {
+        Self { when: When::Due }
+    }
+
+    /// Whatever the thresholds, the pause and `enabled` say, where a cut helps.
+    #[must_use]
+    pub const fn now() -> Self {
+        Self { when: When::Now }
+    }
+}
+
+impl SessionManager {
+    /// Compacts a session and waits for the end. Joins a compaction that is
+    /// running already.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future leaves the compaction running in the background.
+    pub async fn compact(&self, key: &str, how: Compact) -> Report {
+        match self.start(key, how.when).await {
+            Outcome::Started(handle) | Outcome::InFlight(handle) => handle.await,
+            outcome => Report::NotStarted(Box::new(outcome)),
+        }
+    }
+}
+
+/// A compaction that was started.
+pub(super) struct Job {
+    pub(super) cell: Arc<Cell>,
+    pub(super) summarizer: Arc<dyn Summarizer>,
+    /// What made it due; `None` where the host asked.
+    pub(super) trigger: Option<Trigger>,
+}
+
+/// A decision, and what it was made from.
+struct Planned {
+    snapshot: Snapshot,
+    options: Arc<SessionOptions>,
+    split: Split,
+    /// What a summary is made of: first what force compression dropped and the
+    /// store still has, then the replaced messages.
+    input: Arc<[Arc<Message>]>,
+    /// Whether the input holds all that was dropped.
+    settles_debt: bool,
+    replaced: crate::session::Size,
+    before: Tokens,
+}
+
+impl Job {
+    /// The order at the end: record the pause, free the claim, then report.
+    pub(super) async fn run(self, inner: Arc<Inner>, claim: Claim) {
+        let report = match self.compact(&inner).await {
+            Ok(compaction) => Report::Applied(compaction),
+            Err(report) => {
+                self.pause(&inner, &report).await;
+                report
+            }
+        };
+        self.log(&report);
+        claim.finish(report);
+    }
+
+    async fn compact(&self, inner: &Arc<Inner>) -> Result<Compaction, Report> {
+        let started = Instant::now();
+        let planned = self.plan(inner).await?;
+        let answer = self.ask(inner, &planned).await?;
+        let summary = StoredSummary {
+            text: answer.summary.text,
+            excerpted: answer.excerpted,
+            by: self.summarizer.name().into(),
+        };
+        let dropped = planned.debt();
+        let sent = guard::sent_tokens(Some(&summary), dropped.messages, &*inner.counter);
+        let replaced = planned.replaced.tokens + inner.sent(&planned.snapshot);
+        if sent >= replaced {
+            let (replaced, summary) = (replaced.count(), sent.count());
+            return Err(Report::NothingToGain { replaced, summary });
+        }
+        let view = view(&planned.snapshot, &planned.split, Some(summary), dropped);
+        let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
+        self.commit(inner, &planned, view, sent, done).await
+    }
+
+    /// Takes a snapshot and decides what of it to replace.
+    async fn plan(&self, inner: &Inner) -> Result<Planned, Report> {
+        let look = |session: &mut crate::session::Session| (session.snapshot(), session.options());
+        let (snapshot, options) =
+            inner.with(&self.cell, look).await.map_err(Report::Unavailable)?;
+        let messages = snapshot.to_vec();
+        let split = inner
+            .split(&snapshot, &messages, &options, self.trigger.is_some())
+            .map_err(Report::Skipped)?;
+        let owed = self.owed(inner, &snapshot).await?;
+        let settles_debt = owed.is_some();
+        let entries = || split.replaced.iter().filter_map(|index| snapshot.entry(*index));
+        let replaced = entries().fold(crate::session::Size::default(), |sum, entry| {
+            sum.plus(entry.size)
+        });
+        let input = owed.unwrap_or_default().into_iter();
+        let input = input.chain(entries().map(|entry| Arc::clone(&entry.message))).collect();
+        let before = inner.sent(&snapshot)
+            + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
+        Ok(Planned { snapshot, options, split, input, settles_debt, replaced, before })
+    }
+
+    /// Reads what force compression dropped, where the store has kept it.
+    async fn owed(
+        &self,
+        inner: &Inner,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Vec<Arc<Message>>>, Report> {
+        let dropped = snapshot.dropped_range();
+        let (true, Some(archive)) = (dropped.messages > 0, inner.store.archive()) else {
+            return Ok((dropped.messages == 0).then(Vec::new));
+        };
+        let carried: Vec<u64> =
+            snapshot.entries().take(snapshot.carried()).map(|entry| entry.position).collect();
+        let range = dropped.since..snapshot.cut();
+        let owed = archive.transcript(&self.cell.key, range).await.map_err(Report::Unavailable)?;
+        let owed = owed.into_iter().filter(|kept| carried.binary_search(&kept.position).is_err());
+        let owed: Vec<_> = owed.map(|kept| kept.message).collect();
+        // Where retention took some of them the debt stays.
+        Ok((owed.len() as u64 >= dropped.messages).then_some(owed))
+    }
+
+    /// Asks the summarizer, in a task of its own and until the deadline. No
+    /// lock is held.
+    async fn ask(&self, inner: &Inner, planned: &Planned) -> Result<Answer, Report> {
+        let config = &inner.config;
+        let session_chars: u64 = planned.snapshot.entries().map(|entry| entry.size.chars).sum();
+        tracing::info!(
+            session_chars,
+            messages_removed = planned.split.replaced.len(),
+            chars_removed = planned.replaced.chars,
+            messages_kept = planned.kept(),
+            "[{}] summarizer: session={session_chars} chars, removing {} msgs ({} chars), keeping {} msgs",
+            label(&self.cell.key),
+            planned.split.replaced.len(),
+            planned.replaced.chars,
+            planned.kept(),
+        );
+        let half = planned.replaced.tokens.count() / 2;
+        let request = SummaryRequest {
+            session: self.cell.key.clone(),
+            options: Arc::clone(&planned.options),
+            part: SummaryPart::Whole,
+            messages: Arc::clone(&planned.input),
+            existing_summary: planned.snapshot.summary().map(|summary| summary.text.as_str().into()),
+            max_tokens: config.summary_max_tokens.min(half.max(64)),
+            temperature: config.summary_temperature,
+            deadline: config.timeout,
+            counter: Arc::clone(&inner.counter),
+        };
+        let bounds = Bounds {
+            batch: config.multi_part_batch_threshold,
+            message: inner.largest_message(&planned.options),
+        };
+        let summarizer = Arc::clone(&self.summarizer);
+        let mut asking = AbortOnDrop(inner.runtime.spawn(async move {
+            summarize::parts::summarize(&summarizer, request, bounds).await
+        }));
+        let answer = match timeout(config.timeout, &mut asking.0).await {
+            Err(_) => return Err(Report::Failed(SummarizeError::timed_out(config.timeout))),
+            Ok(Err(error)) => return Err(Report::Failed(summarize::from_join(error))),
+            Ok(Ok(answer)) => answer,
+        };
+        answer.map_err(|error| {
+            if error.is_empty_summary() {
+                Report::Rejected { why: error }
+            } else {
+                Report::Failed(error)
+            }
+        })
+    }
+
+    async fn commit(
+        &self,
+        inner: &Inner,
+        planned: &Planned,
+        view: View,
+        sent: Tokens,
+        done: Compaction,
+    ) -> Result<Compaction, Report> {
+        let after = done.tokens_after;
+        let pause = inner.pause_after(planned, &done);
+        let commit = Commit::on(planned.snapshot.revision())
+            .with_view(view.clone())
+            .with_pause(pause.clone())
+            .with_usage(inner.usage_event(self.summarizer.name(), &done));
+        let result = inner.store.commit(&self.cell.key, commit).await;
+        match result.map_err(Report::Unavailable)? {
+            CommitResult::Stale => {
+                self.cell.lock().mark_dirty();
+                Err(Report::Stale)
+            }
+            CommitResult::Committed(_) => {
+                let before = planned.snapshot.revision();
+                // Freed here, where no lock is held.
+                let _retired = self.cell.lock().commit(before, &view, sent, pause);
+                tracing::debug!(tokens_after = after, "compaction committed");
+                Ok(done)
+            }
+        }
+    }
+
+    /// Keeps what went wrong from being tried again at once.
+    async fn pause(&self, inner: &Inner, report: &Report) {
+        let Some(revision) = self.cell.lock().revision() else { return };
+        let tokens = measured(&self.cell.lock()).tokens;
+        let until = match report {
+            // The host asked: what it asks for next is its own affair.
+            _ if self.trigger.is_none() => return,
+            Report::Skipped(_) | Report::NothingToGain { .. } => grown(tokens),
+            Report::Failed(error) => match error.retry_delay() {
+                Some(delay) => PauseUntil::UnixMillis(inner.unix_millis(delay)),
+                None => return,
+            },
+            _ => return,
+        };
+        let pause = Some(Pause { until, reason: report.to_string() });
+        let commit = Commit::on(revision).with_pause(pause.clone());
+        match inner.store.commit(&self.cell.key, commit).await {
+            Ok(CommitResult::Committed(_)) => self.cell.lock().set_pause(pause),
+            Ok(CommitResult::Stale) => {}
+            Err(error) => {
+                tracing::warn!(%error, "[{}] summarizer: a pause was not stored", label(&self.cell.key));
+            }
+        }
+    }
+
+    fn log(&self, report: &Report) {
+        let label = label(&self.cell.key);
+        match report {
+            Report::Applied(done) => tracing::info!(
+                chars_removed = done.chars_removed,
+                summary_chars = done.summary_chars,
+                latency_ms = u64::try_from(done.latency.as_millis()).unwrap_or(u64::MAX),
+                "[{label}] summarizer done: -{} chars, summary {} chars, {}ms",
+                done.chars_removed,
+                done.summary_chars,
+                done.latency.as_millis(),
+            ),
+            Report::Failed(_) | Report::Rejected { .. } | Report::Unavailable(_) => {
+                tracing::warn!("[{label}] summarizer: {report}");
+            }
+            _ => tracing::debug!("[{label}] summarizer: {report}"),
+        }
+    }
+}
+
+impl Planned {
+    fn kept(&self) -> usize {
+        self.snapshot.len() - self.split.replaced.len()
+    }
+
+    /// What stays dropped without a summary.
+    fn debt(&self) -> Dropped {
+        if self.settles_debt { Dropped::default() } else { self.snapshot.dropped_range() }
+    }
+
+    fn account(
+        &self,
+        view: &View,
+        sent: Tokens,
+        usage: Option<crate::usage::TokenUsage>,
+        latency: Duration,
+    ) -> Compaction {
+        let kept = self.snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>()
+            - self.replaced.tokens;
+        let summary = view.summary.as_ref();
+        Compaction {
+            range: self.snapshot.cut()..view.cut,
+            messages_removed: self.split.replaced.len() as u64,
+            chars_removed: self.replaced.chars,
+            messages_kept: self.kept() as u64,
+            tokens_before: self.before.count(),
+            tokens_after: (kept + sent).count(),
+            summary_chars: summary.map_or(0, |summary| summary.text.chars().count() as u64),
+            summary_tokens: sent.count(),
+            excerpted: summary.map_or(0, |summary| summary.excerpted),
+            usage,
+            latency,
+        }
+    }
+}
+
+impl Inner {
+    /// Decides where to cut. With `obey` a cut that would leave a compaction
+    /// due is none.
+    fn split(
+        &self,
+        snapshot: &Snapshot,
+        messages: &[Arc<Message>],
+        options: &SessionOptions,
+        obey: bool,
+    ) -> Result<Split, Skip> {
+        let config = &self.config;
+        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+        let limits = self.limits(options);
+        plan::split(&SplitInput {
+            messages,
+            carried: snapshot.carried(),
+            sizes: &sizes,
+            keep: match config.keep_chars {
+                0 => Keep::Messages(config.keep_last_messages),
+                chars => Keep::Chars(chars as u64),
+            },
+            boundary: Boundary::Turn,
+            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
+            base: Tokens::ZERO,
+            bound: Tokens::from_tokens(config.summary_max_tokens),
+            floor: self.fence(),
+        })
+    }
+
+    /// Where a compaction leaves the session above a threshold, none is tried
+    /// until it has grown.
+    fn pause_after(&self, planned: &Planned, done: &Compaction) -> Option<Pause> {
+        let view_from = planned.split.cut.max(planned.snapshot.carried());
+        let window = planned.snapshot.entries().skip(view_from);
+        let left = window.fold((0, 0), |(messages, chars): (u64, u64), entry: &Entry| {
+            (messages + 1, chars.saturating_add(entry.size.chars))
+        });
+        let measured =
+            plan::Measured { messages: left.0, chars: left.1, tokens: done.tokens_after };
+        let trigger = self.limits(&planned.options).exceeded_by(&measured)?;
+        let reason = format!("a compaction left the session above its threshold: {trigger}");
+        Some(Pause { until: grown(measured.tokens), reason })
+    }
+
+    /// What an empty summary takes.
+    fn fence(&self) -> Tokens {
+        guard::sent_tokens(Some(&StoredSummary::new("-")), 0, &*self.counter)
+    }
+
+    pub(super) fn sent(&self, snapshot: &Snapshot) -> Tokens {
+        guard::sent_tokens(snapshot.summary(), snapshot.dropped(), &*self.counter)
+    }
+
+    fn largest_message(&self, options: &SessionOptions) -> Tokens {
+        let window = Tokens::from_tokens(self.context_window(options)).as_units();
+        // The ratio is between 0 and 1: the product is in range, and a fraction
+        // of a unit is of no account.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            clippy::cast_sign_loss,
+            reason = "see above"
+        )]
+        Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
+    }
+
+    fn usage_event(&self, summarizer: &str, done: &Compaction) -> UsageEvent {
+        UsageEvent {
+            summarizer: summarizer.into(),
+            unix_millis: self.unix_millis(Duration::ZERO),
+            latency: done.latency,
+            usage: done.usage,
+            messages_removed: done.messages_removed,
+            chars_removed: done.chars_removed,
+            tokens_removed: done.tokens_before.saturating_sub(done.tokens_after),
+            summary_chars: done.summary_chars,
+            summary_tokens: done.summary_tokens,
+        }
+    }
+
+    fn unix_millis(&self, from_now: Duration) -> u64 {
+        let now = (self.clock)().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(now.saturating_add(from_now).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Makes a view of a split.
+pub(super) fn view(
+    snapshot: &Snapshot,
+    split: &Split,
+    summary: Option<StoredSummary>,
+    dropped: Dropped,
+) -> View {
+    let position = |index: usize| snapshot.entry(index).map(|entry| entry.position);
+    let above = split.cut.saturating_sub(snapshot.carried()) as u64;
+    View {
+        cut: snapshot.cut().saturating_add(above),
+        carried: split.carried.iter().filter_map(|index| position(*index)).collect(),
+        summary,
+        dropped,
+    }
+}
+
+/// A tenth more than now.
+const fn grown(tokens: u64) -> PauseUntil {
+    PauseUntil::Tokens(tokens.saturating_add(tokens / 10).saturating_add(1))
+}
+
+/// Ends a task with the future that waits for it.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,241 @@
+//! A session in memory: applies what the store acknowledged, by position.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    log::Log,
+    revision::Revision,
+    snapshot::{Entry, Size, Snapshot},
+    state::{Dropped, Pause, SessionOptions, SessionState, StoredSummary, View},
+};
+use crate::tokens::Tokens;
+
+/// What memory knows of a session. Every method takes what the store has
+/// already acknowledged; none of them can fail.
+#[derive(Debug)]
+pub(crate) struct Session {
+    revision: Option<Revision>,
+    cut: u64,
+    carried: Arc<[Entry]>,
+    window: Log<Entry>,
+    window_size: Size,
+    carried_size: Size,
+    summary: Option<Arc<StoredSummary>>,
+    /// Tokens of the summary as it is sent, fence and notes included.
+    sent: Tokens,
+    dropped: Dropped,
+    options: Arc<SessionOptions>,
+    pause: Option<Pause>,
+    /// Acknowledged messages that lie above a gap: another append, which the
+    /// store took first, has yet to report.
+    early: BTreeMap<u64, Entry>,
+    /// Set where memory may lag behind the store: a load is due.
+    dirty: bool,
+    /// Rises with every change, so that a load that was overtaken is noticed.
+    version: u64,
+}
+
+impl Session {
+    /// What memory knows before it has asked the store.
+    pub(crate) fn unknown() -> Self {
+        Self { dirty: true, ..Self::absent() }
+    }
+
+    fn absent() -> Self {
+        Self {
+            revision: None,
+            cut: 0,
+            carried: Arc::default(),
+            window: Log::new(),
+            window_size: Size::default(),
+            carried_size: Size::default(),
+            summary: None,
+            sent: Tokens::ZERO,
+            dropped: Dropped::default(),
+            options: Arc::default(),
+            pause: None,
+            early: BTreeMap::new(),
+            dirty: false,
+            version: 0,
+        }
+    }
+
+    pub(crate) const fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    pub(crate) const fn mark_dirty(&mut self) {
+        self.dirty = true;
+    }
+
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The position that the next message gets, as far as memory knows.
+    pub(crate) const fn next(&self) -> u64 {
+        self.cut.saturating_add(self.window.len() as u64)
+    }
+
+    pub(crate) const fn revision(&self) -> Option<Revision> {
+        self.revision
+    }
+
+    pub(crate) const fn exists(&self) -> bool {
+        self.revision.is_some()
+    }
+
+    pub(crate) fn options(&self) -> Arc<SessionOptions> {
+        Arc::clone(&self.options)
+    }
+
+    pub(crate) const fn pause(&self) -> Option<&Pause> {
+        self.pause.as_ref()
+    }
+
+    pub(crate) fn set_pause(&mut self, pause: Option<Pause>) {
+        self.pause = pause;
+    }
+
+    /// How many messages the window holds.
+    pub(crate) const fn window_len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// How much the window holds.
+    pub(crate) const fn window_size(&self) -> Size {
+        self.window_size
+    }
+
+    /// How many tokens are sent: summary, carried messages, window.
+    pub(crate) fn tokens(&self) -> Tokens {
+        self.sent + self.carried_size.tokens + self.window_size.tokens
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let Some(revision) = self.revision else { return Snapshot::empty() };
+        Snapshot {
+            revision,
+            cut: self.cut,
+            carried: Arc::clone(&self.carried),
+            window: self.window.clone(),
+            summary: self.summary.clone(),
+            dropped: self.dropped,
+        }
+    }
+
+    /// Takes messages that the store has appended. One that lies above a gap
+    /// waits for the messages in between.
+    pub(crate) fn append(&mut self, revision: Revision, entries: Vec<Entry>) {
+        self.version += 1;
+        if self.revision != Some(revision) {
+            self.dirty = true;
+            return;
+        }
+        for entry in entries {
+            if entry.position == self.next() {
+                self.push(entry);
+            } else if entry.position > self.next() {
+                self.early.insert(entry.position, entry);
+            }
+        }
+        while let Some(entry) = self.early.remove(&self.next()) {
+            self.push(entry);
+        }
+    }
+
+    /// Takes a view that the store has committed on top of `before`. Gives
+    /// back what is no longer sent, to be dropped where no lock is held.
+    pub(crate) fn commit(
+        &mut self,
+        before: Revision,
+        view: &View,
+        sent: Tokens,
+        pause: Option<Pause>,
+    ) -> Option<Snapshot> {
+        self.version += 1;
+        if self.revision != Some(before) || view.cut > self.next() || view.cut < self.cut {
+            self.dirty = true;
+            return None;
+        }
+        let retired = self.snapshot();
+        let carried: Vec<Entry> = retired
+            .entries()
+            .filter(|entry| view.carried.binary_search(&entry.position).is_ok())
+            .cloned()
+            .collect();
+        if carried.len() != view.carried.len() {
+            self.dirty = true;
+            return None;
+        }
+        // Only what stays is copied: a handful of pointers as a rule.
+        let first = usize::try_from(view.cut - self.cut).unwrap_or(usize::MAX);
+        let kept = (first..retired.window.len()).filter_map(|at| retired.window.get(at)).cloned();
+        self.window = kept.collect();
+        self.set_view(view, carried, sent);
+        self.revision = Some(before.next());
+        self.pause = pause;
+        Some(retired)
+    }
+
+    /// Takes a whole state from the store, unless memory is ahead of it.
+    /// `version` is the one from before the store was asked.
+    pub(crate) fn load(
+        &mut self,
+        version: u64,
+        state: Option<SessionState>,
+        carried: Vec<Entry>,
+        window: Vec<Entry>,
+        sent: Tokens,
+    ) {
+        let loaded = state.as_ref().map(|state| state.revision);
+        let incarnation = |revision: Option<Revision>| revision.map(Revision::incarnation);
+        if version != self.version && incarnation(loaded) != incarnation(self.revision) {
+            // Which of the two is newer cannot be told: it stays dirty.
+            return;
+        }
+        let counter = |revision: Option<Revision>| revision.map_or(0, Revision::counter);
+        let end = window.last().map_or_else(
+            || state.as_ref().map_or(0, |state| state.view.cut),
+            |last| last.position.saturating_add(1),
+        );
+        let ours = (counter(self.revision), self.next());
+        if version != self.version && (counter(loaded), end) < ours {
+            return;
+        }
+        let version = self.version + 1;
+        *self = Self { version, early: std::mem::take(&mut self.early), ..Self::absent() };
+        let Some(state) = state else {
+            self.early.clear();
+            return;
+        };
+        self.revision = Some(state.revision);
+        self.window = window.into_iter().collect();
+        self.set_view(&state.view, carried, sent);
+        self.options = Arc::new(state.options);
+        self.pause = state.pause;
+        let next = self.next();
+        self.early = self.early.split_off(&next);
+    }
+
+    /// Takes it that the store has removed the session.
+    pub(crate) fn remove(&mut self) {
+        *self = Self { version: self.version + 1, ..Self::absent() };
+    }
+
+    fn set_view(&mut self, view: &View, carried: Vec<Entry>, sent: Tokens) {
+        let sum = |size: Size, entry: &Entry| size.plus(entry.size);
+        self.cut = view.cut;
+        self.window_size = self.window.iter().fold(Size::default(), sum);
+        self.carried_size = carried.iter().fold(Size::default(), sum);
+        self.carried = carried.into();
+        self.summary = view.summary.clone().map(Arc::new);
+        self.sent = sent;
+        self.dropped = view.dropped;
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.window_size = self.window_size.plus(entry.size);
+        self.window.push(entry);
+    }
+}

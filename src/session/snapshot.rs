@@ -1,0 +1,169 @@
+//! A history as it was at one moment.
+
+use std::sync::Arc;
+
+use super::{
+    log::Log,
+    revision::{Revision, SnapshotMark},
+    state::{Dropped, StoredSummary},
+};
+use crate::{message::Message, tokens::Tokens};
+
+/// How large a message is, counted once when it is added.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Size {
+    /// Characters.
+    pub chars: u64,
+    /// Estimated tokens, the constant overhead of a message included.
+    pub tokens: Tokens,
+}
+
+impl Size {
+    /// Creates a size.
+    #[must_use]
+    pub const fn new(chars: u64, tokens: Tokens) -> Self {
+        Self { chars, tokens }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            chars: self.chars.saturating_add(other.chars),
+            tokens: self.tokens + other.tokens,
+        }
+    }
+}
+
+/// A message of a session: where it stands, and how large it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) position: u64,
+    pub(crate) message: Arc<Message>,
+    pub(crate) size: Size,
+}
+
+/// The messages that a session sends, as they were at one moment: carried
+/// ones first, then the window.
+///
+/// Cheap to take and to clone however long the history is, and unaffected by
+/// what is appended later.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Message, SessionManager};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// sessions.add_message("chat", Message::user("hello")).await?;
+/// let before = sessions.history("chat").await?;
+/// sessions.add_message("chat", Message::assistant("hi")).await?;
+///
+/// assert_eq!(before.len(), 1);
+/// assert_eq!(sessions.history("chat").await?.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(super) revision: Revision,
+    pub(super) cut: u64,
+    pub(super) carried: Arc<[Entry]>,
+    pub(super) window: Log<Entry>,
+    pub(super) summary: Option<Arc<StoredSummary>>,
+    pub(super) dropped: Dropped,
+}
+
+impl Snapshot {
+    /// What an unknown key reads as.
+    pub(crate) fn empty() -> Self {
+        Self {
+            revision: Revision::fresh(),
+            cut: 0,
+            carried: Arc::default(),
+            window: Log::new(),
+            summary: None,
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Returns the mark that names this snapshot.
+    #[must_use]
+    pub fn mark(&self) -> SnapshotMark {
+        SnapshotMark::new(self.revision, self.len())
+    }
+
+    /// Returns how many messages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.carried.len() + self.window.len()
+    }
+
+    /// Returns true when there are no messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the messages in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+        self.entries().map(|entry| &entry.message)
+    }
+
+    /// Returns the message at an index, counted from the first carried one.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Arc<Message>> {
+        self.entry(index).map(|entry| &entry.message)
+    }
+
+    /// Returns the messages as a list.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<Arc<Message>> {
+        self.iter().cloned().collect()
+    }
+
+    /// Returns how many of the messages are carried: below the cut, and sent
+    /// word for word all the same.
+    #[must_use]
+    pub fn carried(&self) -> usize {
+        self.carried.len()
+    }
+
+    /// Returns the position of the window's first message in the transcript.
+    #[must_use]
+    pub const fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Returns the summary of what came before.
+    #[must_use]
+    pub fn summary(&self) -> Option<&StoredSummary> {
+        self.summary.as_deref()
+    }
+
+    /// Returns how many messages were dropped without a summary.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.dropped.messages
+    }
+
+    pub(crate) const fn dropped_range(&self) -> Dropped {
+        self.dropped
+    }
+
+    pub(crate) const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    pub(crate) fn entry(&self, index: usize) -> Option<&Entry> {
+        match index.checked_sub(self.carried.len()) {
+            None => self.carried.get(index),
+            Some(index) => self.window.get(index),
+        }
+    }
+
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.carried.iter().chain(self.window.iter())
+    }
+}

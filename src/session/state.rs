@@ -1,0 +1,162 @@
+//! The state of a session beside its messages: the same in memory and in
+//! every store.
+
+use std::{collections::BTreeMap, fmt, time::SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::revision::Revision;
+
+/// Everything that a store keeps of a session beside its messages.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SessionState {
+    /// Which state of the history this is.
+    pub revision: Revision,
+    /// What of the transcript is sent, and what stands for the rest.
+    pub view: View,
+    /// What the host configured for this session.
+    #[serde(default)]
+    pub options: SessionOptions,
+    /// Why no compaction is tried for now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+}
+
+impl SessionState {
+    /// Creates the state of a new, empty session.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self {
+            revision: Revision::fresh(),
+            view: View::default(),
+            options: SessionOptions::default(),
+            pause: None,
+        }
+    }
+}
+
+/// Divides a transcript into what is sent and what is not. Set as a whole, so
+/// that a summary is never seen without its cut.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct View {
+    /// Positions from here on are the window, sent word for word.
+    pub cut: u64,
+    /// Positions below the cut that are sent word for word all the same, in
+    /// order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<u64>,
+    /// What stands for the rest below the cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<StoredSummary>,
+    /// What of the rest no summary stands for.
+    #[serde(default, skip_serializing_if = "Dropped::is_none")]
+    pub dropped: Dropped,
+}
+
+/// A summary as it is kept: the text, and how it came to be.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoredSummary {
+    /// The summary.
+    pub text: String,
+    /// How many messages were so long that the summarizer saw an excerpt only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub excerpted: u64,
+    /// The summarizer that wrote it; empty where the host did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+}
+
+impl StoredSummary {
+    /// Creates a summary that the host wrote.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), excerpted: 0, by: String::new() }
+    }
+}
+
+/// Messages that `force_compression` removed without a summary.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Dropped {
+    /// How many.
+    pub messages: u64,
+    /// The position from which on they lie. Up to the cut, all that is not
+    /// carried is owed to the next compaction.
+    pub since: u64,
+}
+
+impl Dropped {
+    pub(crate) const fn is_none(&self) -> bool {
+        self.messages == 0
+    }
+}
+
+/// What a host configured for one session; stored with it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// The model that the session talks to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// That model's context window in tokens, instead of the configured one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// The host's own labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Why, and until when, no compaction of a session is tried.
+///
+/// Stored with the session, so that no other process repeats what failed here.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Pause {
+    /// When it ends.
+    pub until: PauseUntil,
+    /// What happened, in words.
+    pub reason: String,
+}
+
+/// When a [`Pause`] ends.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PauseUntil {
+    /// Once the history holds this many tokens.
+    Tokens(u64),
+    /// At this time, in milliseconds since 1970.
+    UnixMillis(u64),
+}
+
+impl Pause {
+    /// Returns true while nothing is to be tried.
+    #[must_use]
+    pub fn holds(&self, tokens: u64, now: SystemTime) -> bool {
+        match self.until {
+            PauseUntil::Tokens(limit) => tokens < limit,
+            PauseUntil::UnixMillis(end) => {
+                let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                now.as_millis() < u128::from(end)
+            }
+        }
+    }
+}
+
+impl fmt::Display for PauseUntil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "until the history holds {tokens} tokens"),
+            Self::UnixMillis(millis) => write!(f, "until {millis} ms after 1970"),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

@@ -1,0 +1,282 @@
+//! Sessions in memory alone.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::Range,
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use dashmap::{DashMap, Entry};
+
+use super::{
+    Archive, Commit, CommitResult, ListPage, NewMessage, Placed, Receipt, Removed, Rewrite,
+    RewriteResult, SessionStore, StoredMessage, StoredSession,
+};
+use crate::{
+    error::{Error, Result},
+    message::{Message, MessageId},
+    session::{SessionKey, SessionState, View},
+};
+
+/// Keeps sessions in memory; they are gone with the process.
+///
+/// What a summary stands for is dropped, so that a long conversation stays
+/// small. [`MemoryStore::keep_transcripts`] keeps everything instead.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{MemoryStore, Message, SessionManager};
+///
+/// let sessions = SessionManager::builder().store(MemoryStore::keep_transcripts()).build()?;
+/// sessions.add_message("chat", Message::user("hello")).await?;
+/// sessions.clear("chat").await?;
+/// assert!(sessions.history("chat").await?.is_empty());
+/// assert_eq!(sessions.transcript("chat", 0..10).await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    sessions: DashMap<SessionKey, Stored>,
+    keep_transcripts: bool,
+}
+
+/// Ids are recognized among the window and this many of the newest messages.
+pub(crate) const ID_HORIZON: usize = 1_024;
+
+#[derive(Debug)]
+struct Stored {
+    state: SessionState,
+    /// Messages by position; with gaps where retired ones were dropped.
+    messages: VecDeque<StoredMessage>,
+    next: u64,
+    ids: IdIndex,
+}
+
+impl MemoryStore {
+    /// Creates a store that drops what a summary stands for.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a store that keeps every message until its session is removed.
+    #[must_use]
+    pub fn keep_transcripts() -> Self {
+        Self { keep_transcripts: true, ..Self::default() }
+    }
+
+    fn retire(&self, stored: &mut Stored) {
+        if self.keep_transcripts {
+            return;
+        }
+        let Stored { state, messages, next, ids } = stored;
+        let View { cut, ref carried, .. } = state.view;
+        // A message that is dropped here is still recognized by its id.
+        ids.build(messages);
+        messages
+            .retain(|kept| kept.position >= cut || carried.binary_search(&kept.position).is_ok());
+        messages.shrink_to_fit();
+        ids.forget_below(cut.min(next.saturating_sub(ID_HORIZON as u64)));
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn append(&self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
+        let mut stored = self.sessions.entry(key.clone()).or_insert_with(Stored::new);
+        stored.append(key, messages)
+    }
+
+    async fn load(&self, key: &SessionKey) -> Result<Option<StoredSession>> {
+        Ok(self.sessions.get(key).map(|stored| stored.read()))
+    }
+
+    async fn commit(&self, key: &SessionKey, commit: Commit) -> Result<CommitResult> {
+        let Some(mut stored) = self.sessions.get_mut(key) else { return Ok(CommitResult::Stale) };
+        if stored.state.revision != commit.expected {
+            return Ok(CommitResult::Stale);
+        }
+        stored.state.pause = commit.pause;
+        if let Some(options) = commit.options {
+            stored.state.options = options;
+        }
+        if let Some(view) = commit.view {
+            stored.state.view = view;
+            stored.state.revision = commit.expected.next();
+            self.retire(&mut stored);
+        }
+        Ok(CommitResult::Committed(stored.state.revision))
+    }
+
+    async fn rewrite(&self, key: &SessionKey, rewrite: Rewrite) -> Result<RewriteResult> {
+        let mut stored = match (self.sessions.entry(key.clone()), rewrite.expected) {
+            (Entry::Vacant(_), Some(_)) => return Ok(RewriteResult::Stale),
+            (Entry::Vacant(vacant), None) => vacant.insert(Stored::new()),
+            (Entry::Occupied(occupied), _) => occupied.into_ref(),
+        };
+        let now = (stored.state.revision, stored.next);
+        if rewrite.expected.is_some_and(|expected| expected != now) {
+            return Ok(RewriteResult::Stale);
+        }
+        // The old messages' ids are free again: a host gives back what it took.
+        let ids = std::mem::replace(&mut stored.ids, IdIndex::starting_at(now.1));
+        let mut receipt = match stored.append(key, &rewrite.messages) {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                stored.ids = ids;
+                return Err(error);
+            }
+        };
+        stored.state.revision = stored.state.revision.next();
+        stored.state.view = View { cut: now.1, summary: rewrite.summary, ..View::default() };
+        stored.state.pause = None;
+        receipt.revision = stored.state.revision;
+        self.retire(&mut stored);
+        Ok(RewriteResult::Rewritten(receipt))
+    }
+
+    async fn remove(&self, key: &SessionKey) -> Result<Removed> {
+        Ok(self.sessions.remove(key).map_or_else(Removed::default, |(_, stored)| {
+            Removed::existing(stored.messages.len() as u64)
+        }))
+    }
+
+    async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>> {
+        let after = |key: &SessionKey| page.after.as_ref().is_none_or(|after| key > after);
+        let mut keys: Vec<_> =
+            self.sessions.iter().map(|entry| entry.key().clone()).filter(after).collect();
+        keys.sort_unstable();
+        keys.truncate(page.limit);
+        Ok(keys)
+    }
+
+    fn archive(&self) -> Option<&dyn Archive> {
+        self.keep_transcripts.then_some(self)
+    }
+}
+
+#[async_trait]
+impl Archive for MemoryStore {
+    async fn transcript(
+        &self,
+        key: &SessionKey,
+        positions: Range<u64>,
+    ) -> Result<Vec<StoredMessage>> {
+        Ok(self.sessions.get(key).map_or_else(Vec::new, |stored| {
+            let from = stored.messages.partition_point(|kept| kept.position < positions.start);
+            let range = stored.messages.range(from..);
+            range.take_while(|kept| kept.position < positions.end).cloned().collect()
+        }))
+    }
+}
+
+impl Stored {
+    fn new() -> Self {
+        Self {
+            state: SessionState::fresh(),
+            messages: VecDeque::new(),
+            next: 0,
+            ids: IdIndex::default(),
+        }
+    }
+
+    fn append(&mut self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
+        if messages.iter().any(|new| !new.fresh_id) {
+            self.ids.build(&self.messages);
+        }
+        let mut placed = Vec::with_capacity(messages.len());
+        let mut added: Vec<StoredMessage> = Vec::with_capacity(messages.len());
+        for new in messages {
+            let known = if new.fresh_id { None } else { self.ids.find(key, &new.message)? };
+            let in_batch = added.iter().find(|other| {
+                !new.fresh_id && other.message.id() == new.message.id()
+            });
+            let position = match (known, in_batch) {
+                (Some(position), _) => position,
+                (None, Some(other)) if *other.message == *new.message => other.position,
+                (None, Some(_)) => return Err(duplicate(key, &new.message)),
+                (None, None) => {
+                    let position = self.next.saturating_add(added.len() as u64);
+                    added.push(StoredMessage::new(position, Arc::clone(&new.message)));
+                    placed.push(Placed::new(position, false));
+                    continue;
+                }
+            };
+            placed.push(Placed::new(position, true));
+        }
+        self.next = self.next.saturating_add(added.len() as u64);
+        self.ids.add(&added);
+        self.messages.extend(added);
+        Ok(Receipt::new(self.state.revision, placed))
+    }
+
+    fn read(&self) -> StoredSession {
+        let View { cut, ref carried, .. } = self.state.view;
+        let window_from = self.messages.partition_point(|kept| kept.position < cut);
+        let below = self.messages.range(..window_from);
+        StoredSession::new(
+            self.state.clone(),
+            below.filter(|kept| carried.binary_search(&kept.position).is_ok()).cloned().collect(),
+            self.messages.range(window_from..).cloned().collect(),
+        )
+    }
+}
+
+/// Finds messages by id. Built when the first message comes whose id the host
+/// chose: the ids that this crate makes cannot clash.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IdIndex {
+    built: bool,
+    by_id: HashMap<MessageId, (u64, u64)>,
+    /// Ids of messages below this position are free again.
+    from: u64,
+}
+
+impl IdIndex {
+    /// An index of the messages from this position on.
+    pub(crate) fn starting_at(from: u64) -> Self {
+        Self { from, ..Self::default() }
+    }
+
+    pub(crate) fn build(&mut self, messages: &VecDeque<StoredMessage>) {
+        if !self.built {
+            self.built = true;
+            let first = messages.partition_point(|kept| kept.position < self.from);
+            self.add(messages.range(first..));
+        }
+    }
+
+    pub(crate) fn add<'a>(&mut self, messages: impl IntoIterator<Item = &'a StoredMessage>) {
+        if !self.built {
+            return;
+        }
+        for kept in messages {
+            if let Some(id) = kept.message.id() {
+                self.by_id.insert(id.clone(), (kept.position, kept.message.fingerprint()));
+            }
+        }
+    }
+
+    /// Where the message stands already; an error where its id names another.
+    pub(crate) fn find(&self, key: &SessionKey, message: &Message) -> Result<Option<u64>> {
+        match message.id().and_then(|id| self.by_id.get(id)) {
+            None => Ok(None),
+            Some((position, print)) if *print == message.fingerprint() => Ok(Some(*position)),
+            Some(_) => Err(duplicate(key, message)),
+        }
+    }
+
+    pub(crate) fn forget_below(&mut self, position: u64) {
+        self.by_id.retain(|_, (at, _)| *at >= position);
+    }
+}
+
+fn duplicate(key: &SessionKey, message: &Message) -> Error {
+    Error::duplicate_id(key, &message.id().map(ToString::to_string).unwrap_or_default())
+}
+
