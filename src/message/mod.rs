@@ -2,8 +2,11 @@
 //! host or a provider put into a message.
 
 mod id;
+mod json;
 mod part;
 mod raw;
+mod read;
+mod write;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -67,9 +70,15 @@ impl Role {
 /// no place for stands in one more field, `_session`: `id`, `time` (RFC 3339),
 /// `pinned`, `partial`, `error` (of a tool result). Parts that OpenAI does not
 /// know are content parts of their own `type` (`reasoning`, `tool_call`,
-/// `tool_result`, `json`). A message that was read is written back with the
-/// very text that it was read from, key order, number spelling and white space
-/// included.
+/// `tool_result`, `media`, `json`). A message that was read is written back with
+/// the very text that it was read from, key order, number spelling and white
+/// space included. JSON lines therefore need care: that text may hold newlines
+/// between its members.
+///
+/// A tool message is one tool result under its `tool_call_id`; one without it,
+/// whose content is a list, holds the parts of that list as they are. Messages
+/// of OpenAI's first form of tools (`function_call`, role `function`) read as
+/// calls and results whose id is the function's name.
 ///
 /// # Example
 ///

@@ -1,0 +1,172 @@
+//! Reading and writing JSON without a tree of values in between.
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::fmt;
+
+use super::raw::{Fields, RawJson};
+
+/// The members of an object in their order, doubles included, each value still
+/// as its source text.
+#[derive(Debug, Default)]
+pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// Reads an object; `None` for any other value.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Returns the last member of that name that is not null, as JSON readers
+    /// commonly do.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
+        (value.get() != "null").then_some(*value)
+    }
+
+    /// Returns the text of a member; `None` where it is no string.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        text_of(self.get(name)?)
+    }
+
+    /// Returns the text of a member, or the source of a number that stands
+    /// where an id belongs.
+    pub(crate) fn text_or_number(&self, name: &str) -> Option<String> {
+        let value = self.get(name)?;
+        text_of(value).or_else(|| {
+            value
+                .get()
+                .starts_with(|c: char| c == '-' || c.is_ascii_digit())
+                .then(|| value.get().to_owned())
+        })
+    }
+
+    /// Returns true for a member that is `true`.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value.get() == "true")
+    }
+
+    /// Returns a member's value as an object.
+    pub(crate) fn object(&self, name: &str) -> Option<Self> {
+        Self::of(self.get(name)?.get())
+    }
+
+    /// Returns the members that are not among `known`.
+    pub(crate) fn others(&self, known: &[&str]) -> Fields {
+        let mut fields = Fields::EMPTY;
+        for (key, value) in self.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+            fields.push(key.as_str(), RawJson::from(*value));
+        }
+        fields
+    }
+
+    /// Returns true when every member is among `known`.
+    pub(crate) fn only(&self, known: &[&str]) -> bool {
+        self.0.iter().all(|(key, _)| known.contains(&key.as_str()))
+    }
+}
+
+/// Returns the text of a JSON string.
+pub(crate) fn text_of(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// Returns the elements of a JSON array.
+pub(crate) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Writes JSON text piece by piece and sets the commas.
+#[derive(Debug, Default)]
+pub(crate) struct JsonWriter {
+    out: Vec<u8>,
+    comma: bool,
+}
+
+impl JsonWriter {
+    pub(crate) fn begin(&mut self, bracket: u8) {
+        self.separate();
+        self.out.push(bracket);
+        self.comma = false;
+    }
+
+    pub(crate) fn end(&mut self, bracket: u8) {
+        self.out.push(bracket);
+        self.comma = true;
+    }
+
+    pub(crate) fn key(&mut self, name: &str) {
+        self.text(name);
+        self.out.push(b':');
+        self.comma = false;
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.separate();
+        // Text into memory: there is nothing that can fail.
+        let _ = serde_json::to_writer(&mut self.out, text);
+    }
+
+    /// Writes what is JSON already.
+    pub(crate) fn raw(&mut self, json: &str) {
+        self.separate();
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
+    pub(crate) fn text_member(&mut self, name: &str, text: &str) {
+        self.key(name);
+        self.text(text);
+    }
+
+    pub(crate) fn raw_member(&mut self, name: &str, json: &str) {
+        self.key(name);
+        self.raw(json);
+    }
+
+    /// Writes fields beside those that the format itself has; a field that
+    /// took a name of the format would make an object that reads differently.
+    pub(crate) fn fields(&mut self, fields: &Fields, taken: &[&str]) {
+        for (name, value) in fields.iter().filter(|(name, _)| !taken.contains(name)) {
+            self.raw_member(name, value.as_str());
+        }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        // Only text was written, so nothing is ever replaced.
+        String::from_utf8(self.out).unwrap_or_default()
+    }
+
+    fn separate(&mut self) {
+        if self.comma {
+            self.out.push(b',');
+        }
+        self.comma = true;
+    }
+}
