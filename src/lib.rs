@@ -1,11 +1,13 @@
 //! Keeps an AI agent's conversations inside its model's context window without
 //! losing what matters.
 
+mod config;
 mod error;
 mod message;
 mod session;
 
 pub use crate::{
+    config::{AgentDefaults, SummarizationConfig, Threshold},
     error::{Error, Result},
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

@@ -1,0 +1,20 @@
+//! When a session compacts, what it keeps, and what a summary may cost; read
+//! from a file, from the environment, or set in code.
+
+mod agent_defaults;
+mod check;
+mod duration;
+mod env;
+mod layer;
+mod load;
+mod models;
+mod node;
+mod rule;
+mod setters;
+mod suggest;
+mod summarization;
+mod threshold;
+
+pub use self::{
+    agent_defaults::AgentDefaults, summarization::SummarizationConfig, threshold::Threshold,
+};
