@@ -3,6 +3,8 @@
 
 mod error;
 mod message;
+#[cfg_attr(not(test), expect(dead_code, reason = "the manager that plans is yet to come"))]
+mod plan;
 mod session;
 
 pub use crate::{
@@ -11,5 +13,10 @@ pub use crate::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,
         Reasoning, Role, Text, ToolCall, ToolResult,
     },
+    plan::{Measured, Skip, Trigger},
     session::SessionKey,
 };
+
+// So that the random histories in tests/common serve the unit tests as well.
+#[cfg(test)]
+extern crate self as session_compaction;

@@ -4,6 +4,7 @@
 mod id;
 mod part;
 mod raw;
+pub(crate) mod structure;
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -148,6 +149,13 @@ impl Message {
     pub fn with_part(mut self, part: Part) -> Self {
         self.forget_source();
         self.parts.push(part);
+        self
+    }
+
+    /// Puts other parts in place of all parts.
+    pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
+        self.forget_source();
+        self.parts = parts;
         self
     }
 
