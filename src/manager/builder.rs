@@ -100,8 +100,8 @@ impl SessionManagerBuilder {
     /// other, [`Error::is_no_runtime`] outside of a tokio runtime where none
     /// was [set](Self::runtime).
     pub fn build(self) -> Result<SessionManager> {
+        self.config.check()?;
         let config = self.config.with_defaults();
-        config.check()?;
         let runtime = match self.runtime {
             Some(runtime) => runtime,
             None => Runtime::try_current().map_err(|_| Error::no_runtime())?,

@@ -192,14 +192,13 @@ impl Job {
             planned.replaced.chars,
             planned.kept(),
         );
-        let half = planned.replaced.tokens.count() / 2;
         let request = SummaryRequest {
             session: self.cell.key.clone(),
             options: Arc::clone(&planned.options),
             part: SummaryPart::Whole,
             messages: Arc::clone(&planned.input),
             existing_summary: planned.snapshot.summary().map(|summary| summary.text.as_str().into()),
-            max_tokens: config.summary_max_tokens.min(half.max(64)),
+            max_tokens: inner.summary_bound(planned.replaced.tokens),
             temperature: config.summary_temperature,
             deadline: config.timeout,
             counter: Arc::clone(&inner.counter),
@@ -348,7 +347,8 @@ impl Inner {
         obey: bool,
     ) -> Result<Split, Skip> {
         let config = &self.config;
-        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size.into()).collect();
+        let all = snapshot.entries().map(|entry| entry.size.tokens).sum();
         let limits = self.limits(options);
         plan::split(&SplitInput {
             messages,
@@ -359,18 +359,17 @@ impl Inner {
                 chars => Keep::Chars(chars as u64),
             },
             boundary: Boundary::Turn,
-            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
-            base: Tokens::ZERO,
-            bound: Tokens::from_tokens(config.summary_max_tokens),
-            floor: self.fence(),
+            limit: limits.tokens.filter(|_| obey).map(|limit| Tokens::from_tokens(limit).as_units()),
+            base: 0,
+            bound: Tokens::from_tokens(self.summary_bound(all)).as_units(),
+            floor: self.fence().as_units(),
         })
     }
 
     /// Where a compaction leaves the session above a threshold, none is tried
     /// until it has grown.
     fn pause_after(&self, planned: &Planned, done: &Compaction) -> Option<Pause> {
-        let view_from = planned.split.cut.max(planned.snapshot.carried());
-        let window = planned.snapshot.entries().skip(view_from);
+        let window = planned.snapshot.entries().skip(planned.split.cut);
         let left = window.fold((0, 0), |(messages, chars): (u64, u64), entry: &Entry| {
             (messages + 1, chars.saturating_add(entry.size.chars))
         });
@@ -379,6 +378,12 @@ impl Inner {
         let trigger = self.limits(&planned.options).exceeded_by(&measured)?;
         let reason = format!("a compaction left the session above its threshold: {trigger}");
         Some(Pause { until: grown(measured.tokens), reason })
+    }
+
+    /// The largest summary that is asked for in place of so many tokens: half
+    /// of them, and at least 64.
+    fn summary_bound(&self, replaced: Tokens) -> u64 {
+        self.config.summary_max_tokens.min((replaced.count() / 2).max(64))
     }
 
     /// What an empty summary takes.
@@ -437,6 +442,17 @@ pub(super) fn view(
         carried: split.carried.iter().filter_map(|index| position(*index)).collect(),
         summary,
         dropped,
+    }
+}
+
+/// The view that a snapshot was taken from, with another summary.
+pub(super) fn same_view(snapshot: &Snapshot, summary: Option<StoredSummary>) -> View {
+    let carried = snapshot.entries().take(snapshot.carried());
+    View {
+        cut: snapshot.cut(),
+        carried: carried.map(|entry| entry.position).collect(),
+        summary,
+        dropped: snapshot.dropped_range(),
     }
 }
 

@@ -70,7 +70,8 @@ impl SessionManager {
             let snapshot = self.0.with(&cell, |session| session.snapshot()).await?;
             let messages = snapshot.to_vec();
             let min = self.0.config.force_compression_min_messages;
-            let split = match plan::force(&messages, snapshot.carried(), min) {
+            let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size.into()).collect();
+            let split = match plan::force(&messages, snapshot.carried(), &sizes, min) {
                 Ok(split) => split,
                 Err(skip) => {
                     self.0.release(cell);
@@ -169,7 +170,7 @@ impl Inner {
         }
         let messages = now.to_vec();
         let cut = plan::keep_last(&messages, wanted.len(), keep_last);
-        let split = plan::at(&messages, now.carried(), cut).map_err(Report::Skipped)?;
+        let split = plan::cut_at(&messages, now.carried(), cut).map_err(Report::Skipped)?;
         let (before, removed) = self.weigh(&now, &split);
         let view = view(&now, &split, Some(StoredSummary::new(summary)), now.dropped_range());
         let sent = self.sent_of(&view);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Inner, SessionManager, cell::Cell, compaction::view};
+use super::{Inner, SessionManager, cell::Cell, compaction::{same_view, view}};
 use crate::{
     error::Result,
     message::Message,
@@ -57,7 +57,7 @@ impl SessionManager {
                 self.0.rewrite(&cell, rewrite).await?;
                 return Ok(());
             };
-            let view = self.0.same_view(&now, summary.clone());
+            let view = same_view(&now, summary.clone());
             let sent = self.0.sent_of(&view);
             if self.0.put(&cell, &now, view, sent).await? {
                 self.0.claims.supersede(&key);
@@ -81,10 +81,15 @@ impl SessionManager {
             let now = self.0.with(&cell, |session| session.snapshot()).await?;
             let messages = now.to_vec();
             let cut = plan::keep_last(&messages, messages.len(), keep_last);
-            let Ok(split) = plan::cut(&messages, now.carried(), cut) else {
+            let Ok(mut split) = plan::cut_at(&messages, now.carried(), cut) else {
                 self.0.release(cell);
                 return Ok(());
             };
+            // The newest user message is the host's to take out as well.
+            split.carried.retain(|index| {
+                let message = messages.get(*index);
+                message.is_some_and(|message| message.role().is_system() || message.is_pinned())
+            });
             let view = view(&now, &split, now.summary().cloned(), Dropped::default());
             let sent = self.0.sent_of(&view);
             if self.0.put(&cell, &now, view, sent).await? {

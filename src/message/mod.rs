@@ -6,6 +6,7 @@ mod json;
 mod part;
 mod raw;
 mod read;
+pub(crate) mod structure;
 mod write;
 
 use std::{
@@ -161,6 +162,13 @@ impl Message {
     pub fn with_part(mut self, part: Part) -> Self {
         self.forget_source();
         self.parts.push(part);
+        self
+    }
+
+    /// Puts other parts in place of all parts.
+    pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
+        self.forget_source();
+        self.parts = parts;
         self
     }
 

@@ -203,12 +203,10 @@ impl Session {
         if version != self.version && (counter(loaded), end) < ours {
             return;
         }
-        let version = self.version + 1;
-        *self = Self { version, early: std::mem::take(&mut self.early), ..Self::absent() };
-        let Some(state) = state else {
-            self.early.clear();
-            return;
-        };
+        let same = incarnation(loaded) == incarnation(self.revision);
+        let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
+        *self = Self { version: self.version + 1, early, ..Self::absent() };
+        let Some(state) = state else { return };
         self.revision = Some(state.revision);
         self.window = window.into_iter().collect();
         self.set_view(&state.view, carried, sent);
@@ -218,9 +216,10 @@ impl Session {
         self.early = self.early.split_off(&next);
     }
 
-    /// Takes it that the store has removed the session.
+    /// Takes it that the store has removed the session. It may have been
+    /// created again since, so the store is asked before the next use.
     pub(crate) fn remove(&mut self) {
-        *self = Self { version: self.version + 1, ..Self::absent() };
+        *self = Self { version: self.version + 1, ..Self::unknown() };
     }
 
     fn set_view(&mut self, view: &View, carried: Vec<Entry>, sent: Tokens) {

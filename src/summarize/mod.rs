@@ -10,6 +10,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
+pub(crate) use self::parts::from_join;
 pub use self::{
     closure::{SummarizeFn, summarize_fn},
     error::SummarizeError,
