@@ -4,6 +4,7 @@
 mod error;
 mod message;
 mod session;
+mod tokens;
 
 pub use crate::{
     error::{Error, Result},
@@ -12,4 +13,5 @@ pub use crate::{
         Reasoning, Role, Text, ToolCall, ToolResult,
     },
     session::SessionKey,
+    tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
 };
