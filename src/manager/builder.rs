@@ -106,9 +106,11 @@ impl SessionManagerBuilder {
             Some(runtime) => runtime,
             None => Runtime::try_current().map_err(|_| Error::no_runtime())?,
         };
-        let counter = self.counter.unwrap_or_else(|| match config.chars_per_token {
-            Some(chars) => Arc::new(CharsPerToken::new(chars)),
-            None => Arc::new(ByteEstimate::default()),
+        let counter = self.counter.unwrap_or_else(|| {
+            match config.chars_per_token.and_then(CharsPerToken::new) {
+                Some(chars) => Arc::new(chars),
+                None => Arc::new(ByteEstimate::default()),
+            }
         });
         Ok(SessionManager(Arc::new(Inner {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),

@@ -1,14 +1,19 @@
 //! Pure decisions: is a compaction due, where is the cut, what is carried, is
 //! it worth paying for, and what goes when there is no time to ask a model.
 
-pub(crate) mod force;
+mod force;
 pub(crate) mod prune;
-pub(crate) mod split;
-pub(crate) mod trigger;
+mod split;
+mod trigger;
 
 use std::{fmt, sync::Arc};
 
 pub use self::trigger::{Measured, Trigger};
+pub(crate) use self::{
+    force::force,
+    split::{Boundary, Keep, SplitInput, cut_at, halves, keep_last, split},
+    trigger::Limits,
+};
 use crate::{
     message::{Message, structure::Structure},
     session,
