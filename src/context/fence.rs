@@ -16,12 +16,17 @@ pub(crate) fn block(summary: Option<&StoredSummary>, dropped: u64) -> Option<Str
     let mut body = String::new();
     if dropped > 0 {
         let (s, were) = if dropped == 1 { ("", "was") } else { ("s", "were") };
-        body.push_str(&format!("[system] {dropped} earlier message{s} {were} dropped to free space.\n"));
+        body.push_str(&format!(
+            "[system] {dropped} earlier message{s} {were} dropped to free space.\n"
+        ));
     }
     if let Some(summary) = summary {
         if summary.excerpted > 0 {
             let s = if summary.excerpted == 1 { "" } else { "s" };
-            body.push_str(&format!("({} long message{s} summarized from an excerpt.)\n", summary.excerpted));
+            body.push_str(&format!(
+                "({} long message{s} summarized from an excerpt.)\n",
+                summary.excerpted
+            ));
         }
         body.push_str(&summary.text);
         body.push('\n');

@@ -96,7 +96,8 @@ impl Inner {
         if let Some(cell) = self.cells.get(key) {
             return Arc::clone(&cell);
         }
-        let cell = self.cells.entry(key.clone()).or_insert_with(|| Arc::new(Cell::new(key.clone())));
+        let cell =
+            self.cells.entry(key.clone()).or_insert_with(|| Arc::new(Cell::new(key.clone())));
         Arc::clone(&cell)
     }
 
@@ -107,16 +108,12 @@ impl Inner {
         drop(cell);
         // The map's lock is held: nobody can take the cell meanwhile, and it
         // goes only where the map alone holds it.
-        self.cells.remove_if(&key, |_, cell| {
-            Arc::strong_count(cell) == 1 && !cell.lock().exists()
-        });
+        self.cells.remove_if(&key, |_, cell| Arc::strong_count(cell) == 1 && !cell.lock().exists());
     }
 
     pub(super) async fn snapshot(&self, key: &SessionKey) -> Result<Snapshot> {
         let cell = self.cell(key);
-        let snapshot = self.with(&cell, |session| {
-            session.exists().then(|| session.snapshot())
-        });
+        let snapshot = self.with(&cell, |session| session.exists().then(|| session.snapshot()));
         let snapshot = snapshot.await;
         match snapshot {
             Ok(Some(snapshot)) => Ok(snapshot),
@@ -160,11 +157,9 @@ impl Inner {
         let stored = self.store.load(&cell.key).await?;
         let (state, carried, window) = match stored {
             None => (None, Vec::new(), Vec::new()),
-            Some(stored) => (
-                Some(stored.state),
-                self.entries(stored.carried),
-                self.entries(stored.window),
-            ),
+            Some(stored) => {
+                (Some(stored.state), self.entries(stored.carried), self.entries(stored.window))
+            }
         };
         let sent = state.as_ref().map(|state| {
             let view = &state.view;

@@ -146,9 +146,8 @@ impl Job {
         let owed = self.owed(inner, &snapshot).await?;
         let settles_debt = owed.is_some();
         let entries = || split.replaced.iter().filter_map(|index| snapshot.entry(*index));
-        let replaced = entries().fold(crate::session::Size::default(), |sum, entry| {
-            sum.plus(entry.size)
-        });
+        let replaced =
+            entries().fold(crate::session::Size::default(), |sum, entry| sum.plus(entry.size));
         let input = owed.unwrap_or_default().into_iter();
         let input = input.chain(entries().map(|entry| Arc::clone(&entry.message))).collect();
         let before = inner.sent(&snapshot)
@@ -197,7 +196,10 @@ impl Job {
             options: Arc::clone(&planned.options),
             part: SummaryPart::Whole,
             messages: Arc::clone(&planned.input),
-            existing_summary: planned.snapshot.summary().map(|summary| summary.text.as_str().into()),
+            existing_summary: planned
+                .snapshot
+                .summary()
+                .map(|summary| summary.text.as_str().into()),
             max_tokens: inner.summary_bound(planned.replaced.tokens),
             temperature: config.summary_temperature,
             deadline: config.timeout,
@@ -208,9 +210,10 @@ impl Job {
             message: inner.largest_message(&planned.options),
         };
         let summarizer = Arc::clone(&self.summarizer);
-        let mut asking = AbortOnDrop(inner.runtime.spawn(async move {
-            summarize::parts::summarize(&summarizer, request, bounds).await
-        }));
+        let mut asking =
+            AbortOnDrop(inner.runtime.spawn(async move {
+                summarize::parts::summarize(&summarizer, request, bounds).await
+            }));
         let answer = match timeout(config.timeout, &mut asking.0).await {
             Err(_) => return Err(Report::Failed(SummarizeError::timed_out(config.timeout))),
             Ok(Err(error)) => return Err(Report::Failed(summarize::from_join(error))),
@@ -359,7 +362,10 @@ impl Inner {
                 chars => Keep::Chars(chars as u64),
             },
             boundary: Boundary::Turn,
-            limit: limits.tokens.filter(|_| obey).map(|limit| Tokens::from_tokens(limit).as_units()),
+            limit: limits
+                .tokens
+                .filter(|_| obey)
+                .map(|limit| Tokens::from_tokens(limit).as_units()),
             base: 0,
             bound: Tokens::from_tokens(self.summary_bound(all)).as_units(),
             floor: self.fence().as_units(),

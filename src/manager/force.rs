@@ -6,7 +6,7 @@ use super::{Inner, Report, SessionManager, cell::Cell, compaction::view};
 use crate::{
     error::Result,
     plan::{self, Skip, Split},
-    session::{Dropped, Session, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
+    session::{Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{SummarizeError, guard},
     tokens::Tokens,

@@ -18,7 +18,6 @@ use std::{fmt, ops::Range, sync::Arc, time::SystemTime};
 use dashmap::DashMap;
 use tokio::runtime::Handle as Runtime;
 
-use self::{cell::Cell, claim::Claims};
 pub use self::{
     append::Appended,
     builder::SessionManagerBuilder,
@@ -28,6 +27,7 @@ pub use self::{
     outcome::{Compaction, Outcome, Report},
     shutdown::Shutdown,
 };
+use self::{cell::Cell, claim::Claims};
 use crate::{
     config::SummarizationConfig,
     error::{Error, Result},

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Inner, SessionManager, cell::Cell, compaction::{same_view, view}};
+use super::{
+    Inner, SessionManager,
+    cell::Cell,
+    compaction::{same_view, view},
+};
 use crate::{
     error::Result,
     message::Message,

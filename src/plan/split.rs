@@ -171,11 +171,7 @@ pub(crate) fn keep_last(messages: &[Arc<Message>], snapshot_len: usize, keep: us
 /// # Errors
 ///
 /// [`Skip::NothingToCut`] where nothing but carried messages lies below.
-pub(crate) fn cut_at(
-    messages: &[Arc<Message>],
-    carried: usize,
-    cut: usize,
-) -> Result<Split, Skip> {
+pub(crate) fn cut_at(messages: &[Arc<Message>], carried: usize, cut: usize) -> Result<Split, Skip> {
     let split = Split::at(messages, &Structure::of_history(messages, carried), cut);
     if cut <= carried || split.replaced.is_empty() {
         return Err(Skip::NothingToCut);

@@ -7,10 +7,10 @@ mod revision;
 mod snapshot;
 mod state;
 
-pub(crate) use self::{live::Session, snapshot::Entry};
 pub use self::{
     key::SessionKey,
     revision::{Revision, SnapshotMark, SnapshotRef},
     snapshot::{Size, Snapshot},
     state::{Dropped, Pause, PauseUntil, SessionOptions, SessionState, StoredSummary, View},
 };
+pub(crate) use self::{live::Session, snapshot::Entry};

@@ -27,10 +27,7 @@ impl Size {
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            chars: self.chars.saturating_add(other.chars),
-            tokens: self.tokens + other.tokens,
-        }
+        Self { chars: self.chars.saturating_add(other.chars), tokens: self.tokens + other.tokens }
     }
 }
 

@@ -193,9 +193,8 @@ impl Stored {
         let mut added: Vec<StoredMessage> = Vec::with_capacity(messages.len());
         for new in messages {
             let known = if new.fresh_id { None } else { self.ids.find(key, &new.message)? };
-            let in_batch = added.iter().find(|other| {
-                !new.fresh_id && other.message.id() == new.message.id()
-            });
+            let in_batch =
+                added.iter().find(|other| !new.fresh_id && other.message.id() == new.message.id());
             let position = match (known, in_batch) {
                 (Some(position), _) => position,
                 (None, Some(other)) if *other.message == *new.message => other.position,
@@ -279,4 +278,3 @@ impl IdIndex {
 fn duplicate(key: &SessionKey, message: &Message) -> Error {
     Error::duplicate_id(key, &message.id().map(ToString::to_string).unwrap_or_default())
 }
-

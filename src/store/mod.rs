@@ -13,8 +13,7 @@ use crate::{
     event::UsageEvent,
     message::Message,
     session::{
-        Pause, Revision, SessionKey, SessionOptions, SessionState, Size, StoredSummary,
-        View,
+        Pause, Revision, SessionKey, SessionOptions, SessionState, Size, StoredSummary, View,
     },
 };
 

@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_blank() {
-        for blank in ["", " \n\t ", "\u{200B}\u{FEFF}", "\u{2060}\u{00AD}", "\u{3164}", "\0\u{1b}"] {
+        for blank in ["", " \n\t ", "\u{200B}\u{FEFF}", "\u{2060}\u{00AD}", "\u{3164}", "\0\u{1b}"]
+        {
             assert!(is_blank(blank), "{blank:?}");
         }
         for seen in ["a", " . ", "\u{200B}汉", "🎉"] {
