@@ -116,6 +116,12 @@ fn a_call_that_was_given_up_takes_no_result_of_a_later_one() {
 }
 
 #[test]
+fn calls_of_a_partial_message_are_not_waited_for() {
+    assert_eq!(cuts(vec![user(), calls(&["a"]).partial(), user()]), [0, 1, 2, 3]);
+    assert_eq!(cuts(vec![user(), calls(&["a"]).partial(), user(), result("a")]), [0, 1, 4]);
+}
+
+#[test]
 fn a_carried_call_is_not_open() {
     let messages: Vec<_> = [calls(&["a"]), user(), text()].into_iter().map(Arc::new).collect();
     assert_eq!(Structure::of(&messages).cuts().collect::<Vec<_>>(), [0]);

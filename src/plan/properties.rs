@@ -211,7 +211,7 @@ proptest! {
         let parts = |cut: usize, below: usize| {
             made.pairs.iter().chain(&made.duplicates).any(|&(call, result)| call < cut && result >= cut && result < below)
         };
-        let cut = keep_last(&messages, len, keep);
+        let cut = keep_last(&messages, 0, len, keep);
         prop_assert!(cut + keep <= len || cut == 0);
         prop_assert!(!parts(cut, len));
         if let Some(cut) = halves(&messages) {
@@ -241,7 +241,7 @@ proptest! {
         for cut in cuts.into_iter().flatten() {
             prop_assert!(cut.cut > carried && !cut.replaced.is_empty());
         }
-        keep_last(&messages, carried, 3);
+        keep_last(&messages, carried, carried, 3);
     }
 
     #[test]

@@ -48,12 +48,12 @@ pub(crate) struct SplitInput<'a> {
 /// back to the nearest safe cut and, with [`Boundary::Turn`], further back to
 /// the start of a turn.
 ///
-/// The cut goes between two rounds of a turn instead where the cut before the
-/// turn would leave too much (more than the limit, which this one does not), or
-/// where the turn is a long tool loop: its rounds below the cut outweigh what
-/// stays of it, or all that the cut before the turn would replace. The first
-/// of these depends only on what stays, so that planning again right after a
-/// compaction finds nothing to do.
+/// The cut goes between two rounds of the turn instead where the turn is a long
+/// tool loop, that is where its rounds below this cut weigh more than what is
+/// kept of it, or more than all that a cut before the turn replaces; and where
+/// a cut before the turn would leave more than the limit and this one does not.
+/// None of it holds for what a cut before a turn has left, so that planning
+/// again right after a compaction finds nothing to do.
 ///
 /// # Errors
 ///
@@ -130,6 +130,7 @@ impl SplitInput<'_> {
         all.saturating_add(self.base).saturating_add(self.bound)
     }
 
+    /// Chooses between this cut and the one before its turn.
     fn prefer_turn(&self, structure: &Structure, round: Candidate) -> Result<Candidate, Skip> {
         let at_round = round.split.cut;
         let starts = structure.turn_starts();
@@ -161,9 +162,15 @@ impl SplitInput<'_> {
 /// Returns where the last `keep` messages of a snapshot begin, moved back to
 /// the nearest safe cut of the snapshot. What was appended after it does not
 /// matter.
-pub(crate) fn keep_last(messages: &[Arc<Message>], snapshot_len: usize, keep: usize) -> usize {
+pub(crate) fn keep_last(
+    messages: &[Arc<Message>],
+    carried: usize,
+    snapshot_len: usize,
+    keep: usize,
+) -> usize {
     let snapshot = messages.get(..snapshot_len).unwrap_or(messages);
-    Structure::of(snapshot).safe_cut_at_or_before(snapshot.len().saturating_sub(keep))
+    let wanted = snapshot.len().saturating_sub(keep);
+    Structure::of_history(snapshot, carried).safe_cut_at_or_before(wanted)
 }
 
 /// Parts a history where the host wants it, at a safe cut.

@@ -111,6 +111,20 @@ fn a_long_tool_loop_is_cut_between_rounds() {
 }
 
 #[test]
+fn a_tool_loop_that_outweighs_all_before_it_is_cut_as_well() {
+    assert_eq!(plan([turns(2), tool_loop(4)].concat(), 4).cut(), 4);
+    assert_eq!(plan([turns(1), tool_loop(4)].concat(), 4).cut(), 7);
+}
+
+#[test]
+fn carried_rounds_do_not_make_a_tool_loop() {
+    let mut messages = tool_loop(1);
+    messages.extend((0..20).map(|n| Message::assistant(format!("chapter {n}"))));
+    let plan = Plan { carried: 3, ..plan(messages, 4) };
+    assert_eq!(plan.split(), Err(Skip::TooFewTurns));
+}
+
+#[test]
 fn a_short_tool_loop_after_long_talk_is_kept_with_its_turn() {
     let messages = [turns(8), tool_loop(3)].concat();
     assert_eq!(plan(messages, 4).cut(), 16);
@@ -168,10 +182,10 @@ fn nothing_to_gain_at_or_below_the_floor() {
 fn keep_last_looks_at_the_snapshot_alone() {
     let messages: Vec<_> =
         [turns(1), tool_loop(2), turns(3)].concat().into_iter().map(Arc::new).collect();
-    assert_eq!(keep_last(&messages, 7, 1), 5, "back before the call");
-    assert_eq!(keep_last(&messages, 6, 0), 5, "its result comes after the snapshot");
-    assert_eq!(keep_last(&messages, 7, 40), 0);
-    assert_eq!(keep_last(&messages, 99, 4), 9);
+    assert_eq!(keep_last(&messages, 0, 7, 1), 5, "back before the call");
+    assert_eq!(keep_last(&messages, 0, 6, 0), 5, "its result comes after the snapshot");
+    assert_eq!(keep_last(&messages, 0, 7, 40), 0);
+    assert_eq!(keep_last(&messages, 0, 99, 4), 9);
 }
 
 #[test]
