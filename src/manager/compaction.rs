@@ -350,7 +350,7 @@ impl Inner {
         obey: bool,
     ) -> Result<Split, Skip> {
         let config = &self.config;
-        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size.into()).collect();
+        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
         let all = snapshot.entries().map(|entry| entry.size.tokens).sum();
         let limits = self.limits(options);
         plan::split(&SplitInput {
@@ -362,13 +362,10 @@ impl Inner {
                 chars => Keep::Chars(chars as u64),
             },
             boundary: Boundary::Turn,
-            limit: limits
-                .tokens
-                .filter(|_| obey)
-                .map(|limit| Tokens::from_tokens(limit).as_units()),
-            base: 0,
-            bound: Tokens::from_tokens(self.summary_bound(all)).as_units(),
-            floor: self.fence().as_units(),
+            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
+            base: Tokens::ZERO,
+            bound: Tokens::from_tokens(self.summary_bound(all)),
+            floor: self.fence(),
         })
     }
 

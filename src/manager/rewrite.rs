@@ -84,7 +84,7 @@ impl SessionManager {
         loop {
             let now = self.0.with(&cell, |session| session.snapshot()).await?;
             let messages = now.to_vec();
-            let cut = plan::keep_last(&messages, messages.len(), keep_last);
+            let cut = plan::keep_last(&messages, now.carried(), messages.len(), keep_last);
             let Ok(mut split) = plan::cut_at(&messages, now.carried(), cut) else {
                 self.0.release(cell);
                 return Ok(());

@@ -63,7 +63,7 @@ fn leaves_opening(messages: &[Arc<Message>], structure: &Structure, cut: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Part;
+    use crate::{message::Part, tokens::Tokens};
 
     fn task_with_rounds(rounds: usize) -> Vec<Arc<Message>> {
         let mut messages = vec![Message::user("long task")];
@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn force(messages: &[Arc<Message>], carried: usize, min: usize) -> Result<Split, Skip> {
-        super::force(messages, carried, &vec![Size { chars: 8, tokens: 2048 }; 60], min)
+        super::force(messages, carried, &vec![Size::new(8, Tokens::from_tokens(2)); 60], min)
     }
 
     #[test]

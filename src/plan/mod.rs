@@ -16,22 +16,9 @@ pub(crate) use self::{
 };
 use crate::{
     message::{Message, structure::Structure},
-    session,
+    session::Size,
+    tokens::Tokens,
 };
-
-/// What a message weighs, its constant overhead included.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Size {
-    pub(crate) chars: u64,
-    /// In 1/1024 tokens.
-    pub(crate) tokens: u64,
-}
-
-impl From<session::Size> for Size {
-    fn from(size: session::Size) -> Self {
-        Self { chars: size.chars, tokens: size.tokens.as_units() }
-    }
-}
 
 /// A history parted in two by a cut.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -162,19 +149,14 @@ fn stuck(structure: &Structure, wanted: usize, sizes: &[Size]) -> Skip {
     } else if structure.open_calls().first().is_some_and(|&open| open < wanted) {
         Skip::OpenCall
     } else {
-        Skip::OneIrreducibleRound { tokens: whole(tokens(sizes, structure.unit(wanted))) }
+        Skip::OneIrreducibleRound { tokens: tokens(sizes, structure.unit(wanted)).count() }
     }
 }
 
 /// Sums up the messages at these indexes, in 1/1024 tokens.
-fn tokens(sizes: &[Size], indexes: impl IntoIterator<Item = usize>) -> u64 {
+fn tokens(sizes: &[Size], indexes: impl IntoIterator<Item = usize>) -> Tokens {
     let sizes = indexes.into_iter().filter_map(|index| sizes.get(index));
-    sizes.fold(0, |sum, size| sum.saturating_add(size.tokens))
-}
-
-/// Rounds 1/1024 tokens up to whole ones, to show them.
-const fn whole(tokens: u64) -> u64 {
-    tokens.div_ceil(1024)
+    sizes.map(|size| size.tokens).sum()
 }
 
 #[cfg(test)]

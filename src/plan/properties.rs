@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
 fn sizes(messages: &[Arc<Message>]) -> Vec<Size> {
     let size = |message: &Arc<Message>| {
         let chars = message.chars() as u64;
-        Size { chars, tokens: chars * 256 + 4 * 1024 }
+        Size::new(chars, Tokens::from_units(chars * 256) + Tokens::from_tokens(4))
     };
     messages.iter().map(size).collect()
 }
@@ -110,7 +110,7 @@ struct Case {
     rounds: Vec<(usize, bool)>,
     keep: Keep,
     boundary: Boundary,
-    limit: Option<u64>,
+    limit: Option<Tokens>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -119,7 +119,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop::collection::vec((0..60_usize, prop::bool::weighted(0.3)), 1..7),
         keep(),
         prop_oneof![Just(Boundary::Turn), Just(Boundary::Round)],
-        prop::option::of(0..4_000_u64 * 1024),
+        prop::option::of((0..4_000_u64 * 1024).prop_map(Tokens::from_units)),
     )
         .prop_map(|(steps, rounds, keep, boundary, limit)| Case {
             steps,
@@ -185,9 +185,9 @@ fn input<'a>(
         keep: case.keep,
         boundary: case.boundary,
         limit: case.limit,
-        base: 0,
-        bound: 100 * 1024,
-        floor: 16 * 1024,
+        base: Tokens::ZERO,
+        bound: Tokens::from_tokens(100),
+        floor: Tokens::from_tokens(16),
     }
 }
 
@@ -230,8 +230,8 @@ proptest! {
     ) {
         let made = histories::build(&steps);
         let messages: Vec<_> = made.messages.into_iter().map(Arc::new).collect();
-        let sizes: Vec<_> = tokens.iter().map(|&n| Size { chars: n, tokens: n }).collect();
-        let [limit, base, bound, floor] = numbers;
+        let sizes: Vec<_> = tokens.iter().map(|&n| Size::new(n, Tokens::from_units(n))).collect();
+        let [limit, base, bound, floor] = numbers.map(Tokens::from_units);
         let limit = Some(limit);
         let boundary = Boundary::Turn;
         let input = SplitInput {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Size, Skip, Split, stuck, tokens, whole};
-use crate::message::{Message, structure::Structure};
+use super::{Size, Skip, Split, stuck, tokens};
+use crate::{
+    message::{Message, structure::Structure},
+    tokens::Tokens,
+};
 
 /// How much of the newest part stays word for word, at least.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,7 +24,7 @@ pub(crate) enum Boundary {
     Turn,
 }
 
-/// All that the decision depends on. Tokens are in 1/1024.
+/// All that the decision depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitInput<'a> {
     /// The history: the carried messages, then the window.
@@ -33,15 +36,15 @@ pub(crate) struct SplitInput<'a> {
     pub(crate) keep: Keep,
     pub(crate) boundary: Boundary,
     /// The trigger's limit. None: a compaction is wanted whatever is left.
-    pub(crate) limit: Option<u64>,
+    pub(crate) limit: Option<Tokens>,
     /// What is sent beside history and summary: prompt, tools.
-    pub(crate) base: u64,
+    pub(crate) base: Tokens,
     /// The most that a new summary takes, fence included.
-    pub(crate) bound: u64,
+    pub(crate) bound: Tokens,
     /// The least that one takes: its empty fence. Whether an answer is smaller
     /// than what it replaces is checked once it is there; here only those
     /// compactions are refused that could not gain whatever the answer is.
-    pub(crate) floor: u64,
+    pub(crate) floor: Tokens,
 }
 
 /// Decides where to cut: before the newest messages that the rule keeps, moved
@@ -75,13 +78,13 @@ pub(crate) fn split(input: &SplitInput<'_>) -> Result<Split, Skip> {
     };
     if chosen.replaced <= input.floor {
         return Err(Skip::NothingToGain {
-            replaced: whole(chosen.replaced),
-            bound: whole(input.floor),
+            replaced: chosen.replaced.count(),
+            bound: input.floor.count(),
         });
     }
     match input.limit {
         Some(limit) if chosen.kept > limit => {
-            Err(Skip::NoProgress { kept: whole(chosen.kept), limit: whole(limit) })
+            Err(Skip::NoProgress { kept: chosen.kept.count(), limit: limit.count() })
         }
         _ => Ok(chosen.split),
     }
@@ -90,9 +93,9 @@ pub(crate) fn split(input: &SplitInput<'_>) -> Result<Split, Skip> {
 struct Candidate {
     split: Split,
     /// Tokens that a summary would stand for.
-    replaced: u64,
+    replaced: Tokens,
     /// Tokens of everything that is sent afterwards.
-    kept: u64,
+    kept: Tokens,
 }
 
 impl SplitInput<'_> {
@@ -120,14 +123,14 @@ impl SplitInput<'_> {
             return None;
         }
         let replaced = tokens(self.sizes, split.replaced.iter().copied());
-        let kept = self.sent().saturating_sub(replaced);
+        let kept = self.sent() - replaced;
         Some(Candidate { split, replaced, kept })
     }
 
     /// Tokens of everything, with a summary as large as it may be.
-    fn sent(&self) -> u64 {
+    fn sent(&self) -> Tokens {
         let all = tokens(self.sizes, 0..self.messages.len());
-        all.saturating_add(self.base).saturating_add(self.bound)
+        all + self.base + self.bound
     }
 
     /// Chooses between this cut and the one before its turn.
@@ -144,7 +147,7 @@ impl SplitInput<'_> {
         let turn = self.candidate(structure, start);
 
         let gained = turn.as_ref().map(|turn| turn.replaced);
-        let rest = round.replaced.saturating_sub(gained.unwrap_or(0));
+        let rest = round.replaced - gained.unwrap_or_default();
         let stays = tokens(self.sizes, at_round..self.messages.len());
         let long_loop = structure.has_tools(start..at_round)
             && rest > gained.map_or(stays, |gained| gained.min(stays));
@@ -154,7 +157,7 @@ impl SplitInput<'_> {
             _ if long_loop || too_much => Ok(round),
             Some(turn) => Ok(turn),
             None if starts.len() < 2 => Err(Skip::TooFewTurns),
-            None => Err(Skip::NothingToGain { replaced: whole(rest), bound: whole(stays) }),
+            None => Err(Skip::NothingToGain { replaced: rest.count(), bound: stays.count() }),
         }
     }
 }

@@ -29,7 +29,7 @@ struct Plan {
 
 /// Each message weighs 10 characters and 10 tokens.
 fn plan(messages: Vec<Message>, keep: usize) -> Plan {
-    let sizes = vec![Size { chars: 10, tokens: 10 * 1024 }; messages.len()];
+    let sizes = vec![Size::new(10, Tokens::from_tokens(10)); messages.len()];
     let messages = messages.into_iter().map(Arc::new).collect();
     let keep = Keep::Messages(keep);
     Plan { messages, sizes, keep, boundary: Boundary::Turn, limit: None, carried: 0 }
@@ -43,10 +43,10 @@ impl Plan {
             sizes: &self.sizes,
             keep: self.keep,
             boundary: self.boundary,
-            limit: self.limit.map(|limit| limit * 1024),
-            base: 0,
-            bound: 20 * 1024,
-            floor: 12 * 1024,
+            limit: self.limit.map(Tokens::from_tokens),
+            base: Tokens::ZERO,
+            bound: Tokens::from_tokens(20),
+            floor: Tokens::from_tokens(12),
         })
     }
 
@@ -174,7 +174,7 @@ fn a_pinned_result_carries_its_round() {
 fn nothing_to_gain_at_or_below_the_floor() {
     let mut plan = plan(turns(3), 4);
     assert_eq!(plan.cut(), 2);
-    plan.sizes.fill(Size { chars: 1, tokens: 6 * 1024 });
+    plan.sizes.fill(Size::new(1, Tokens::from_tokens(6)));
     assert_eq!(plan.split(), Err(Skip::NothingToGain { replaced: 12, bound: 12 }));
 }
 
