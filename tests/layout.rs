@@ -1,0 +1,103 @@
+//! The shape of the source: no arrow runs back up the list of modules, and no
+//! file is so long that it does two jobs.
+
+use std::{fs, path::PathBuf};
+
+/// A module may use those before it, never those after it.
+const ORDER: [&str; 14] = [
+    "error", "usage", "message", "event", "tokens", "config", "session", "provider", "plan", "context",
+    "store", "formats", "summarize", "manager",
+];
+
+const LONGEST: usize = 450;
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                files.push((path, text));
+            }
+        }
+    }
+    files
+}
+
+/// The module names after `crate::` in the `use` declarations of a file,
+/// whether they stand alone or in a group.
+fn used(text: &str) -> Vec<String> {
+    let mut used = Vec::new();
+    for declaration in text.split("use crate::").skip(1) {
+        let declaration = declaration.split(';').next().unwrap_or("");
+        match declaration.strip_prefix('{') {
+            None => used.extend(first_word(declaration)),
+            Some(group) => {
+                let mut depth = 0_i32;
+                let mut start = true;
+                for (at, c) in group.char_indices() {
+                    if start && depth == 0 && c.is_alphabetic() {
+                        used.extend(first_word(&group[at..]));
+                        start = false;
+                    }
+                    match c {
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => start = true,
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    used
+}
+
+fn first_word(text: &str) -> Option<String> {
+    let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    Some(word).filter(|word| !word.is_empty())
+}
+
+#[test]
+fn groups_are_read() {
+    let text = "use crate::{\n    error::{Error, Result},\n    plan::{self, Skip},\n    tokens::Tokens,\n};\nuse crate::usage::X;";
+    assert_eq!(used(text), ["error", "plan", "tokens", "usage"]);
+}
+
+#[test]
+fn no_arrow_runs_back_up() {
+    let rank = |module: &str| ORDER.iter().position(|name| *name == module);
+    let mut arrows = 0;
+    for (path, text) in sources() {
+        let inside = path.strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
+        let first = inside.iter().next().unwrap().to_str().unwrap();
+        let own = first.trim_end_matches(".rs");
+        if own == "lib" {
+            continue;
+        }
+        let own = rank(own).unwrap_or_else(|| panic!("{own} is not in the order of modules"));
+        // What only tests use is no arrow.
+        let code = text.split("#[cfg(test)]").next().unwrap_or("");
+        if path.file_stem().is_some_and(|name| name.to_str().unwrap().ends_with("tests")) {
+            continue;
+        }
+        for module in used(code) {
+            let Some(other) = rank(&module) else { continue };
+            arrows += 1;
+            assert!(other <= own, "{} uses {module}, which comes after it", path.display());
+        }
+    }
+    assert!(arrows > 30, "only {arrows} arrows were found: does this test still read the sources?");
+}
+
+#[test]
+fn no_file_is_long() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST, "{} has {lines} lines", path.display());
+    }
+}
