@@ -2,6 +2,7 @@
 //! losing what matters.
 
 mod error;
+pub mod formats;
 mod message;
 mod session;
 

@@ -2,11 +2,11 @@
 //! host or a provider put into a message.
 
 mod id;
-mod json;
+pub(crate) mod json;
 mod part;
 mod raw;
-mod read;
-mod write;
+pub(crate) mod read;
+pub(crate) mod write;
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -105,9 +105,9 @@ struct Rare {
     pinned: bool,
     partial: bool,
     fields: Fields,
-    /// The text that the message was read from, where writing it anew would
-    /// give another one. Any change of the content clears it.
-    source: Option<Arc<str>>,
+    /// The text that the message was read from, where writing it anew in that
+    /// format would give another one. Any change of the content clears it.
+    source: Option<(Origin, Arc<str>)>,
 }
 
 impl Message {
@@ -312,12 +312,14 @@ impl Message {
         self.parts.iter().map(Part::chars).sum()
     }
 
-    pub(crate) fn source(&self) -> Option<&Arc<str>> {
-        self.rare.as_ref()?.source.as_ref()
+    /// Returns the text that the message was read from in that format.
+    pub(crate) fn source(&self, format: &Origin) -> Option<&str> {
+        let (origin, text) = self.rare.as_ref()?.source.as_ref()?;
+        (origin == format).then_some(&**text)
     }
 
-    pub(crate) fn with_source(mut self, source: Arc<str>) -> Self {
-        self.rare_mut().source = Some(source);
+    pub(crate) fn with_source(mut self, format: Origin, text: impl Into<Arc<str>>) -> Self {
+        self.rare_mut().source = Some((format, text.into()));
         self
     }
 
