@@ -5,6 +5,7 @@ mod config;
 mod context;
 mod error;
 mod event;
+pub mod formats;
 mod manager;
 mod message;
 mod plan;

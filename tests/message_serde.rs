@@ -177,7 +177,7 @@ fn bad_input_is_named() {
     assert!(refused(r#"{"role":"user","_session":[]}"#).contains("_session is an object of id"));
     assert!(refused(r#"{"role":"user","_session":{"time":"noon"}}"#).contains("RFC 3339"));
     assert!(refused(r#"{"role":"user","content":"#).contains("line 1 column"));
-    assert!(refused(r#"{"role":"user","content":"\ud800"}"#).contains("content is text"));
+    assert!(refused(r#"{"role":"user","content":"\ud800"}"#).contains("surrogate pair"));
 }
 
 #[test]

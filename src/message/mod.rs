@@ -2,12 +2,12 @@
 //! host or a provider put into a message.
 
 mod id;
-mod json;
+pub(crate) mod json;
 mod part;
 mod raw;
-mod read;
+pub(crate) mod read;
 pub(crate) mod structure;
-mod write;
+pub(crate) mod write;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -110,9 +110,9 @@ struct Rare {
     pinned: bool,
     partial: bool,
     fields: Fields,
-    /// The text that the message was read from, where writing it anew would
-    /// give another one. Any change of the content clears it.
-    source: Option<Arc<str>>,
+    /// The text that the message was read from, where writing it anew in that
+    /// format would give another one. Any change of the content clears it.
+    source: Option<(Origin, Arc<str>)>,
 }
 
 impl Message {
@@ -324,22 +324,13 @@ impl Message {
         self.parts.iter().map(Part::chars).sum()
     }
 
-    /// Tells contents apart without keeping them: equal for equal messages,
-    /// within one process.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let flags = (self.is_pinned(), self.is_partial());
-        (self.role, self.name(), flags).hash(&mut hasher);
-        format!("{:?}{:?}", self.parts, self.fields()).hash(&mut hasher);
-        hasher.finish()
+pub(crate) mod read;
+pub(crate) mod structure;
+pub(crate) mod write;
     }
 
-    pub(crate) fn source(&self) -> Option<&Arc<str>> {
-        self.rare.as_ref()?.source.as_ref()
-    }
-
-    pub(crate) fn with_source(mut self, source: Arc<str>) -> Self {
-        self.rare_mut().source = Some(source);
+    pub(crate) fn with_source(mut self, format: Origin, text: impl Into<Arc<str>>) -> Self {
+        self.rare_mut().source = Some((format, text.into()));
         self
     }
 

@@ -191,6 +191,19 @@ pub enum Origin {
     Other(Box<str>),
 }
 
+impl Origin {
+    /// Returns the name that stands in JSON.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::OpenAiChat => "openai_chat",
+            Self::OpenAiResponses => "openai_responses",
+            Self::Other(name) => name,
+        }
+    }
+}
+
 /// What a model thought before it spoke. Kept with its signature, or not at all.
 ///
 /// # Example

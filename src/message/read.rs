@@ -50,7 +50,7 @@ impl Message {
         if let Some(wire) = write::without_session(text, &members)
             && wire != message.wire_json()
         {
-            message = message.with_source(wire.into());
+            message = message.with_source(Origin::OpenAiChat, wire);
         }
         Ok(session.put_into(message))
     }
@@ -237,7 +237,10 @@ fn content(value: Option<&RawValue>) -> Result<Vec<Part>, String> {
         return Ok(vec![Part::text(text)]);
     }
     elements(value).map(|list| list.into_iter().map(part).collect()).ok_or_else(|| {
-        format!("the content is text, a list of parts or null, this is {}", kind(value.get()))
+        match kind(value.get()) {
+            "text" => "the content holds half of a surrogate pair, which is no Unicode text".into(),
+            kind => format!("the content is text, a list of parts or null, this is {kind}"),
+        }
     })
 }
 
@@ -343,7 +346,7 @@ pub(crate) fn kind(json: &str) -> &'static str {
     }
 }
 
-fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     if text.chars().nth(40).is_none() {
         return text.to_owned();
     }

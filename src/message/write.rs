@@ -64,7 +64,7 @@ impl Message {
     /// Returns the OpenAI chat form without `_session`: the text that the
     /// message was read from, where it was read.
     pub(crate) fn wire_json(&self) -> Cow<'_, str> {
-        if let Some(source) = self.source() {
+        if let Some(source) = self.source(&Origin::OpenAiChat) {
             return Cow::Borrowed(source);
         }
         let mut out = JsonWriter::default();
@@ -180,13 +180,13 @@ fn write_body(parts: &[Part], out: &mut JsonWriter) {
     }
 }
 
-fn is_plain(reasoning: &Reasoning) -> bool {
+pub(crate) fn is_plain(reasoning: &Reasoning) -> bool {
     reasoning.origin == Origin::OpenAiChat
         && reasoning.signature.is_none()
         && reasoning.fields.is_empty()
 }
 
-fn belongs_to_calls(part: &Part) -> bool {
+pub(crate) fn belongs_to_calls(part: &Part) -> bool {
     match part {
         Part::ToolCall(_) => true,
         Part::Json(raw) => {
@@ -253,7 +253,7 @@ fn write_part(part: &Part, out: &mut JsonWriter) {
             if let Some(signature) = &reasoning.signature {
                 out.text_member("signature", signature);
             }
-            out.text_member("origin", origin(&reasoning.origin));
+            out.text_member("origin", reasoning.origin.as_str());
             out.fields(&reasoning.fields, REASONING);
         }
         Part::ToolCall(call) => {
@@ -317,7 +317,7 @@ fn write_media(media: &Media, out: &mut JsonWriter) {
 }
 
 /// Returns type and members of OpenAI's part for it, if it has one.
-fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+pub(crate) fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, String)>)> {
     if media.alt.is_some() {
         return None;
     }
@@ -345,7 +345,7 @@ fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, Strin
     })
 }
 
-fn to_data_url(mime: Option<&str>, data: &str) -> Option<String> {
+pub(crate) fn to_data_url(mime: Option<&str>, data: &str) -> Option<String> {
     if mime.is_some_and(|mime| mime.is_empty() || mime.contains(";base64,")) {
         return None;
     }
@@ -376,16 +376,6 @@ fn write_own_media(media: &Media, out: &mut JsonWriter) {
 fn write_nested(fields: &Fields, name: &str, known: &[&str], out: &mut JsonWriter) {
     if let Some(inner) = fields.get(name).and_then(|inner| Members::of(inner.as_str())) {
         out.fields(&inner.others(known), &[]);
-    }
-}
-
-fn origin(origin: &Origin) -> &str {
-    match origin {
-        Origin::Anthropic => "anthropic",
-        Origin::Gemini => "gemini",
-        Origin::OpenAiChat => "openai_chat",
-        Origin::OpenAiResponses => "openai_responses",
-        Origin::Other(name) => name,
     }
 }
 

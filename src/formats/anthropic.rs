@@ -1,0 +1,296 @@
+//! Anthropic Messages (`anthropic-version: 2023-06-01`).
+//!
+//! The results of tools come in user messages and stay there, as parts.
+//! Thinking is a [`Reasoning`](crate::Reasoning) part with its signature;
+//! redacted thinking, server tools, compaction and MCP blocks pass through as
+//! [`Part::Json`].
+
+use serde_json::value::RawValue;
+
+use super::{
+    Conversation, accepts, arguments_object, bad_role, body, each, keep, placeholder, write_kept,
+};
+use crate::{
+    error::{Error, Result},
+    message::{
+        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role,
+        Text, ToolCall, ToolResult,
+        json::{JsonWriter, Members, elements, text_of},
+        read::kind,
+    },
+};
+
+const NAME: &str = "Anthropic";
+const ORIGIN: Origin = Origin::Anthropic;
+
+/// Reads a request body.
+///
+/// # Errors
+///
+/// [`Error::is_message`] where the text is not JSON (with line and column), or
+/// a message has another shape than the API takes.
+pub fn parse(text: &str) -> Result<Conversation> {
+    let members = body(NAME, text)?;
+    let system = match members.get("system") {
+        Some(value) => vec![system(value).map_err(|problem| Error::message(NAME, problem))?],
+        None => Vec::new(),
+    };
+    let known = if system.is_empty() { &["messages"][..] } else { &["messages", "system"] };
+    Ok(Conversation {
+        system,
+        messages: each(NAME, &members, "messages", read_message)?,
+        fields: members.others(known),
+    })
+}
+
+/// Writes a request body: system, messages, and the other fields.
+#[must_use]
+pub fn write(conversation: &Conversation) -> String {
+    let mut out = JsonWriter::default();
+    out.begin(b'{');
+    if !conversation.system.is_empty() {
+        out.key("system");
+        write_system(&conversation.system, &mut out);
+    }
+    out.key("messages");
+    out.begin(b'[');
+    for message in &conversation.messages {
+        write_message(message, &mut out);
+    }
+    out.end(b']');
+    out.fields(&conversation.fields, &["messages"]);
+    out.end(b'}');
+    out.finish()
+}
+
+/// Reads one message, or says what is wrong with it.
+pub(crate) fn read_message(value: &RawValue) -> Result<Message, String> {
+    let json = value.get();
+    let members = Members::of(json)
+        .ok_or_else(|| format!("a message is a JSON object, this is {}", kind(json)))?;
+    let role = match members.text("role").as_deref() {
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        Some("user") => Role::User,
+        _ => return Err(bad_role(members.get("role"), "assistant, system or user")),
+    };
+    let parts = members.get("content").map_or(Ok(Vec::new()), content)?;
+    let unknown = keep(&ORIGIN, &members.others(&["role", "content"]));
+    let message = Message::new(role, parts).with_fields(unknown);
+
+    let mut out = JsonWriter::default();
+    write_message(&message, &mut out);
+    if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
+}
+
+/// Writes a message; several of one role in a row are allowed.
+pub(crate) fn write_message(message: &Message, out: &mut JsonWriter) {
+    // The source of a system prompt is a text or a list.
+    if let Some(source) = message.source(&ORIGIN).filter(|source| source.starts_with('{')) {
+        return out.raw(source);
+    }
+    out.begin(b'{');
+    out.text_member("role", role(message));
+    out.key("content");
+    write_content(message.parts(), message.role() != Role::Assistant, out);
+    write_kept(&ORIGIN, message.fields(), &["role", "content"], out);
+    out.end(b'}');
+}
+
+/// Returns the role that a message has in this format.
+pub(crate) fn role(message: &Message) -> &'static str {
+    match message.role() {
+        Role::Assistant => "assistant",
+        Role::Developer | Role::System => "system",
+        Role::Tool | Role::User => "user",
+    }
+}
+
+/// Writes the blocks of a message into a list that is open.
+pub(crate) fn write_blocks(parts: &[Part], out: &mut JsonWriter) {
+    for part in parts {
+        write_block(part, out);
+    }
+}
+
+/// Writes a system prompt: a text, or blocks.
+pub(crate) fn write_system(messages: &[Message], out: &mut JsonWriter) {
+    if let [message] = messages {
+        match message.source(&ORIGIN).filter(|source| !source.starts_with('{')) {
+            Some(source) => out.raw(source),
+            None => write_content(message.parts(), true, out),
+        }
+        return;
+    }
+    out.begin(b'[');
+    for message in messages {
+        write_blocks(message.parts(), out);
+    }
+    out.end(b']');
+}
+
+fn system(value: &RawValue) -> Result<Message, String> {
+    let message = Message::new(Role::System, content(value)?);
+    let mut out = JsonWriter::default();
+    write_system(std::slice::from_ref(&message), &mut out);
+    let same = out.finish() == value.get();
+    Ok(if same { message } else { message.with_source(ORIGIN, value.get()) })
+}
+
+fn content(value: &RawValue) -> Result<Vec<Part>, String> {
+    if let Some(text) = text_of(value) {
+        return Ok(vec![Part::text(text)]);
+    }
+    elements(value).map(|list| list.into_iter().map(block).collect()).ok_or_else(|| {
+        format!("the content is text or a list of blocks, this is {}", kind(value.get()))
+    })
+}
+
+fn block(value: &RawValue) -> Part {
+    known_block(value).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+}
+
+fn known_block(value: &RawValue) -> Option<Part> {
+    let members = Members::of(value.get())?;
+    let unknown = |known: &[&str]| keep(&ORIGIN, &members.others(known));
+    Some(match members.text("type")?.as_str() {
+        "text" => {
+            let fields = unknown(&["type", "text"]);
+            let fields = (!fields.is_empty()).then(|| Box::new(fields));
+            Part::Text(Text { text: members.text("text")?, fields })
+        }
+        "thinking" => {
+            let mut reasoning = Reasoning::new(members.text("thinking")?, ORIGIN);
+            reasoning.signature = members.text("signature");
+            reasoning.fields = unknown(&["type", "thinking", "signature"]);
+            reasoning.into()
+        }
+        "tool_use" => {
+            let input = members.get("input")?.get();
+            let mut call = ToolCall::new(members.text("id")?, members.text("name")?, input);
+            call.fields = unknown(&["type", "id", "name", "input"]);
+            call.into()
+        }
+        "tool_result" => {
+            let mut result = ToolResult::new(members.text("tool_use_id")?, "");
+            result.content = members.get("content").map_or(Ok(Vec::new()), content).ok()?;
+            result.is_error = members.is_true("is_error");
+            result.fields = unknown(&["type", "tool_use_id", "content", "is_error"]);
+            result.into()
+        }
+        name @ ("document" | "image") => {
+            let fields = unknown(&["type", "source"]);
+            Media { fields, ..media(name, &members.object("source")?)? }.into()
+        }
+        _ => return None,
+    })
+}
+
+fn media(name: &str, source: &Members<'_>) -> Option<Media> {
+    let kind = if name == "image" { MediaKind::Image } else { MediaKind::File };
+    let media = match source.text("type")?.as_str() {
+        "base64" if source.only(&["type", "media_type", "data"]) => {
+            Media::new(kind, MediaSource::Base64(source.text("data")?))
+                .with_mime(source.text("media_type")?)
+        }
+        "file" if source.only(&["type", "file_id"]) => {
+            Media::new(kind, MediaSource::Reference(source.text("file_id")?))
+        }
+        "url" if source.only(&["type", "url"]) => {
+            Media::new(kind, MediaSource::Url(source.text("url")?))
+        }
+        _ => return None,
+    };
+    Some(media)
+}
+
+/// Writes a plain text as text where that is the usual form, and blocks elsewhere.
+fn write_content(parts: &[Part], plain: bool, out: &mut JsonWriter) {
+    match parts {
+        [Part::Text(Text { text, fields: None })] if plain => out.text(text),
+        _ => {
+            out.begin(b'[');
+            write_blocks(parts, out);
+            out.end(b']');
+        }
+    }
+}
+
+fn write_block(part: &Part, out: &mut JsonWriter) {
+    match part {
+        Part::Text(text) => write_text(&text.text, text.fields.as_deref(), out),
+        Part::Reasoning(reasoning) if reasoning.origin == ORIGIN => {
+            begin("thinking", out);
+            out.text_member("thinking", &reasoning.text);
+            if let Some(signature) = &reasoning.signature {
+                out.text_member("signature", signature);
+            }
+            end(&reasoning.fields, &["type", "thinking", "signature"], out);
+        }
+        Part::ToolCall(call) => {
+            begin("tool_use", out);
+            out.text_member("id", &call.id);
+            out.text_member("name", &call.name);
+            out.raw_member("input", &arguments_object(&call.arguments));
+            end(&call.fields, &["type", "id", "name", "input"], out);
+        }
+        Part::ToolResult(result) => {
+            begin("tool_result", out);
+            out.text_member("tool_use_id", &result.call_id);
+            if !result.content.is_empty() {
+                out.key("content");
+                write_content(&result.content, true, out);
+            }
+            if result.is_error {
+                out.raw_member("is_error", "true");
+            }
+            end(&result.fields, &["type", "tool_use_id", "content", "is_error"], out);
+        }
+        Part::Media(media) => write_media(media, out),
+        Part::Json(raw) if accepts(&ORIGIN, raw) => out.raw(raw.as_str()),
+        Part::Json(_) | Part::Reasoning(_) => {}
+    }
+}
+
+fn write_text(text: &str, fields: Option<&Fields>, out: &mut JsonWriter) {
+    begin("text", out);
+    out.text_member("text", text);
+    end(fields.unwrap_or(&Fields::EMPTY), &["type", "text"], out);
+}
+
+fn write_media(media: &Media, out: &mut JsonWriter) {
+    let (name, mime) = match media.kind {
+        MediaKind::Audio => return write_text(&placeholder(media), None, out),
+        MediaKind::File => ("document", "application/pdf"),
+        MediaKind::Image => ("image", "image/png"),
+    };
+    begin(name, out);
+    out.key("source");
+    match &media.source {
+        MediaSource::Base64(data) => {
+            begin("base64", out);
+            out.text_member("media_type", media.mime.as_deref().unwrap_or(mime));
+            out.text_member("data", data);
+        }
+        MediaSource::Reference(id) => {
+            begin("file", out);
+            out.text_member("file_id", id);
+        }
+        MediaSource::Url(url) => {
+            begin("url", out);
+            out.text_member("url", url);
+        }
+    }
+    out.end(b'}');
+    end(&media.fields, &["type", "source"], out);
+}
+
+fn begin(kind: &str, out: &mut JsonWriter) {
+    out.begin(b'{');
+    out.text_member("type", kind);
+}
+
+fn end(fields: &Fields, taken: &[&str], out: &mut JsonWriter) {
+    write_kept(&ORIGIN, fields, taken, out);
+    out.end(b'}');
+}
