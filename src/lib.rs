@@ -17,6 +17,7 @@ mod usage;
 
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
+    context::{Provider, Violation, validate_messages},
     error::{Error, Result},
     event::UsageEvent,
     manager::{
