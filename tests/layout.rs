@@ -5,8 +5,20 @@ use std::{fs, path::PathBuf};
 
 /// A module may use those before it, never those after it.
 const ORDER: [&str; 14] = [
-    "error", "usage", "message", "event", "tokens", "config", "session", "provider", "plan", "context",
-    "store", "formats", "summarize", "manager",
+    "error",
+    "usage",
+    "message",
+    "event",
+    "tokens",
+    "config",
+    "session",
+    "provider",
+    "plan",
+    "context",
+    "store",
+    "formats",
+    "summarize",
+    "manager",
 ];
 
 const LONGEST: usize = 450;

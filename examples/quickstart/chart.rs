@@ -30,7 +30,8 @@ pub(crate) fn saw_tooth(values: &[u64], marks: &[usize], limit: u64) -> String {
         chart.push('\n');
     }
     let _ = writeln!(chart, "{:>7} +{}", 0, "-".repeat(columns));
-    let marked = |column| marks.iter().any(|mark| (first(column)..first(column + 1)).contains(mark));
+    let marked =
+        |column| marks.iter().any(|mark| (first(column)..first(column + 1)).contains(mark));
     let line: String = (0..columns).map(|column| if marked(column) { '^' } else { ' ' }).collect();
     let _ = writeln!(chart, "{:>8} {} ^ compacted", "", line.trim_end());
     chart

@@ -30,9 +30,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         keep_last_messages: 8,
         ..SummarizationConfig::default()
     };
-    println!("Replaying {name}: {} messages, a window of {} tokens.\n", messages.len(), config.context_window);
-    let sessions =
-        SessionManager::builder().config(config).summarizer(ExtractiveSummarizer::default()).build()?;
+    println!(
+        "Replaying {name}: {} messages, a window of {} tokens.\n",
+        messages.len(),
+        config.context_window
+    );
+    let sessions = SessionManager::builder()
+        .config(config)
+        .summarizer(ExtractiveSummarizer::default())
+        .build()?;
 
     let mut replay = Replay::default();
     for message in messages {
@@ -56,7 +62,11 @@ struct Replay {
 }
 
 impl Replay {
-    async fn add(&mut self, sessions: &SessionManager, message: Message) -> Result<(), Box<dyn Error>> {
+    async fn add(
+        &mut self,
+        sessions: &SessionManager,
+        message: Message,
+    ) -> Result<(), Box<dyn Error>> {
         if message.is_human() {
             self.turns += 1;
         }
@@ -75,8 +85,12 @@ impl Replay {
             self.marks.push(self.sent.len());
             println!(
                 "turn {:>3}: {:>3} messages ({:>6} chars) summarized, {:>2} kept word for word, {:>6} -> {:>5} tokens",
-                self.turns, done.messages_removed, done.chars_removed, done.messages_kept,
-                done.tokens_before, done.tokens_after,
+                self.turns,
+                done.messages_removed,
+                done.chars_removed,
+                done.messages_kept,
+                done.tokens_before,
+                done.tokens_after,
             );
         }
         Ok(())
@@ -93,7 +107,10 @@ impl Replay {
         let sent: u64 = self.sent.iter().sum();
         println!(
             "{} turns, {} compactions. {} model calls were sent {sent} tokens in place of {}: {} spared.",
-            self.turns, self.compactions, self.sent.len(), self.whole_sent,
+            self.turns,
+            self.compactions,
+            self.sent.len(),
+            self.whole_sent,
             percent(self.whole_sent.saturating_sub(sent), self.whole_sent),
         );
         let last = sessions.context(KEY, &Request::new()).await?.tokens();

@@ -324,9 +324,28 @@ impl Message {
         self.parts.iter().map(Part::chars).sum()
     }
 
-pub(crate) mod read;
-pub(crate) mod structure;
-pub(crate) mod write;
+    /// Returns the same message with other parts, as a repaired or shortened
+    /// one has them.
+    pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
+        self.forget_source();
+        self.parts = parts;
+        self
+    }
+
+    /// Tells contents apart without keeping them: equal for equal messages,
+    /// within one process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let flags = (self.is_pinned(), self.is_partial());
+        (self.role, self.name(), flags).hash(&mut hasher);
+        format!("{:?}{:?}", self.parts, self.fields()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Returns the text that the message was read from in that format.
+    pub(crate) fn source(&self, format: &Origin) -> Option<&str> {
+        let (origin, text) = self.rare.as_ref()?.source.as_ref()?;
+        (origin == format).then_some(&**text)
     }
 
     pub(crate) fn with_source(mut self, format: Origin, text: impl Into<Arc<str>>) -> Self {
