@@ -324,14 +324,6 @@ impl Message {
         self.parts.iter().map(Part::chars).sum()
     }
 
-    /// Returns the same message with other parts, as a repaired or shortened
-    /// one has them.
-    pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
-        self.forget_source();
-        self.parts = parts;
-        self
-    }
-
     /// Tells contents apart without keeping them: equal for equal messages,
     /// within one process.
     pub(crate) fn fingerprint(&self) -> u64 {
