@@ -9,13 +9,14 @@ use super::{
     cell::Cell,
     claim::Claim,
     log::label,
+    planned::Planned,
     trigger::{When, measured},
+    view::view,
 };
 use crate::{
     event::UsageEvent,
-    message::Message,
-    plan::{self, Boundary, Keep, Skip, Split, SplitInput, Trigger},
-    session::{Dropped, Entry, Pause, PauseUntil, SessionOptions, Snapshot, StoredSummary, View},
+    plan::{self, Trigger},
+    session::{Entry, Pause, PauseUntil, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{
         self, SummarizeError, Summarizer, SummaryPart, SummaryRequest, guard,
@@ -85,20 +86,6 @@ pub(super) struct Job {
     pub(super) trigger: Option<Trigger>,
 }
 
-/// A decision, and what it was made from.
-struct Planned {
-    snapshot: Snapshot,
-    options: Arc<SessionOptions>,
-    split: Split,
-    /// What a summary is made of: first what force compression dropped and the
-    /// store still has, then the replaced messages.
-    input: Arc<[Arc<Message>]>,
-    /// Whether the input holds all that was dropped.
-    settles_debt: bool,
-    replaced: crate::session::Size,
-    before: Tokens,
-}
-
 impl Job {
     /// The order at the end: record the pause, free the claim, then report.
     pub(super) async fn run(self, inner: Arc<Inner>, claim: Claim) {
@@ -115,7 +102,7 @@ impl Job {
 
     async fn compact(&self, inner: &Arc<Inner>) -> Result<Compaction, Report> {
         let started = Instant::now();
-        let planned = self.plan(inner).await?;
+        let planned = inner.plan(&self.cell, self.trigger.is_some()).await?;
         let answer = self.ask(inner, &planned).await?;
         let summary = StoredSummary {
             text: answer.summary.text,
@@ -132,47 +119,6 @@ impl Job {
         let view = view(&planned.snapshot, &planned.split, Some(summary), dropped);
         let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
         self.commit(inner, &planned, view, sent, done).await
-    }
-
-    /// Takes a snapshot and decides what of it to replace.
-    async fn plan(&self, inner: &Inner) -> Result<Planned, Report> {
-        let look = |session: &mut crate::session::Session| (session.snapshot(), session.options());
-        let (snapshot, options) =
-            inner.with(&self.cell, look).await.map_err(Report::Unavailable)?;
-        let messages = snapshot.to_vec();
-        let split = inner
-            .split(&snapshot, &messages, &options, self.trigger.is_some())
-            .map_err(Report::Skipped)?;
-        let owed = self.owed(inner, &snapshot).await?;
-        let settles_debt = owed.is_some();
-        let entries = || split.replaced.iter().filter_map(|index| snapshot.entry(*index));
-        let replaced =
-            entries().fold(crate::session::Size::default(), |sum, entry| sum.plus(entry.size));
-        let input = owed.unwrap_or_default().into_iter();
-        let input = input.chain(entries().map(|entry| Arc::clone(&entry.message))).collect();
-        let before = inner.sent(&snapshot)
-            + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
-        Ok(Planned { snapshot, options, split, input, settles_debt, replaced, before })
-    }
-
-    /// Reads what force compression dropped, where the store has kept it.
-    async fn owed(
-        &self,
-        inner: &Inner,
-        snapshot: &Snapshot,
-    ) -> Result<Option<Vec<Arc<Message>>>, Report> {
-        let dropped = snapshot.dropped_range();
-        let (true, Some(archive)) = (dropped.messages > 0, inner.store.archive()) else {
-            return Ok((dropped.messages == 0).then(Vec::new));
-        };
-        let carried: Vec<u64> =
-            snapshot.entries().take(snapshot.carried()).map(|entry| entry.position).collect();
-        let range = dropped.since..snapshot.cut();
-        let owed = archive.transcript(&self.cell.key, range).await.map_err(Report::Unavailable)?;
-        let owed = owed.into_iter().filter(|kept| carried.binary_search(&kept.position).is_err());
-        let owed: Vec<_> = owed.map(|kept| kept.message).collect();
-        // Where retention took some of them the debt stays.
-        Ok((owed.len() as u64 >= dropped.messages).then_some(owed))
     }
 
     /// Asks the summarizer, in a task of its own and until the deadline. No
@@ -303,72 +249,7 @@ impl Job {
     }
 }
 
-impl Planned {
-    fn kept(&self) -> usize {
-        self.snapshot.len() - self.split.replaced.len()
-    }
-
-    /// What stays dropped without a summary.
-    fn debt(&self) -> Dropped {
-        if self.settles_debt { Dropped::default() } else { self.snapshot.dropped_range() }
-    }
-
-    fn account(
-        &self,
-        view: &View,
-        sent: Tokens,
-        usage: Option<crate::usage::TokenUsage>,
-        latency: Duration,
-    ) -> Compaction {
-        let kept = self.snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>()
-            - self.replaced.tokens;
-        let summary = view.summary.as_ref();
-        Compaction {
-            range: self.snapshot.cut()..view.cut,
-            messages_removed: self.split.replaced.len() as u64,
-            chars_removed: self.replaced.chars,
-            messages_kept: self.kept() as u64,
-            tokens_before: self.before.count(),
-            tokens_after: (kept + sent).count(),
-            summary_chars: summary.map_or(0, |summary| summary.text.chars().count() as u64),
-            summary_tokens: sent.count(),
-            excerpted: summary.map_or(0, |summary| summary.excerpted),
-            usage,
-            latency,
-        }
-    }
-}
-
 impl Inner {
-    /// Decides where to cut. With `obey` a cut that would leave a compaction
-    /// due is none.
-    fn split(
-        &self,
-        snapshot: &Snapshot,
-        messages: &[Arc<Message>],
-        options: &SessionOptions,
-        obey: bool,
-    ) -> Result<Split, Skip> {
-        let config = &self.config;
-        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
-        let all = snapshot.entries().map(|entry| entry.size.tokens).sum();
-        let limits = self.limits(options);
-        plan::split(&SplitInput {
-            messages,
-            carried: snapshot.carried(),
-            sizes: &sizes,
-            keep: match config.keep_chars {
-                0 => Keep::Messages(config.keep_last_messages),
-                chars => Keep::Chars(chars as u64),
-            },
-            boundary: Boundary::Turn,
-            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
-            base: Tokens::ZERO,
-            bound: Tokens::from_tokens(self.summary_bound(all)),
-            floor: self.fence(),
-        })
-    }
-
     /// Where a compaction leaves the session above a threshold, none is tried
     /// until it has grown.
     fn pause_after(&self, planned: &Planned, done: &Compaction) -> Option<Pause> {
@@ -381,34 +262,6 @@ impl Inner {
         let trigger = self.limits(&planned.options).exceeded_by(&measured)?;
         let reason = format!("a compaction left the session above its threshold: {trigger}");
         Some(Pause { until: grown(measured.tokens), reason })
-    }
-
-    /// The largest summary that is asked for in place of so many tokens: half
-    /// of them, and at least 64.
-    fn summary_bound(&self, replaced: Tokens) -> u64 {
-        self.config.summary_max_tokens.min((replaced.count() / 2).max(64))
-    }
-
-    /// What an empty summary takes.
-    fn fence(&self) -> Tokens {
-        guard::sent_tokens(Some(&StoredSummary::new("-")), 0, &*self.counter)
-    }
-
-    pub(super) fn sent(&self, snapshot: &Snapshot) -> Tokens {
-        guard::sent_tokens(snapshot.summary(), snapshot.dropped(), &*self.counter)
-    }
-
-    fn largest_message(&self, options: &SessionOptions) -> Tokens {
-        let window = Tokens::from_tokens(self.context_window(options)).as_units();
-        // The ratio is between 0 and 1: the product is in range, and a fraction
-        // of a unit is of no account.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_precision_loss,
-            clippy::cast_sign_loss,
-            reason = "see above"
-        )]
-        Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
     }
 
     fn usage_event(&self, summarizer: &str, done: &Compaction) -> UsageEvent {
@@ -428,34 +281,6 @@ impl Inner {
     fn unix_millis(&self, from_now: Duration) -> u64 {
         let now = (self.clock)().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         u64::try_from(now.saturating_add(from_now).as_millis()).unwrap_or(u64::MAX)
-    }
-}
-
-/// Makes a view of a split.
-pub(super) fn view(
-    snapshot: &Snapshot,
-    split: &Split,
-    summary: Option<StoredSummary>,
-    dropped: Dropped,
-) -> View {
-    let position = |index: usize| snapshot.entry(index).map(|entry| entry.position);
-    let above = split.cut.saturating_sub(snapshot.carried()) as u64;
-    View {
-        cut: snapshot.cut().saturating_add(above),
-        carried: split.carried.iter().filter_map(|index| position(*index)).collect(),
-        summary,
-        dropped,
-    }
-}
-
-/// The view that a snapshot was taken from, with another summary.
-pub(super) fn same_view(snapshot: &Snapshot, summary: Option<StoredSummary>) -> View {
-    let carried = snapshot.entries().take(snapshot.carried());
-    View {
-        cut: snapshot.cut(),
-        carried: carried.map(|entry| entry.position).collect(),
-        summary,
-        dropped: snapshot.dropped_range(),
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Inner, Report, SessionManager, cell::Cell, compaction::view};
+use super::{
+    Inner, Report, SessionManager,
+    cell::Cell,
+    view::{out_of_reach, view},
+};
 use crate::{
     error::Result,
     plan::{self, Skip, Split},
@@ -172,7 +176,8 @@ impl Inner {
         let cut = plan::keep_last(&messages, now.carried(), wanted.len(), keep_last);
         let split = plan::cut_at(&messages, now.carried(), cut).map_err(Report::Skipped)?;
         let (before, removed) = self.weigh(&now, &split);
-        let view = view(&now, &split, Some(StoredSummary::new(summary)), now.dropped_range());
+        let dropped = out_of_reach(now.dropped(), &now, &split);
+        let view = view(&now, &split, Some(StoredSummary::new(summary)), dropped);
         let sent = self.sent_of(&view);
         let done = super::Compaction {
             range: now.cut()..view.cut,

@@ -9,9 +9,11 @@ mod detached;
 mod force;
 mod log;
 mod outcome;
+mod planned;
 mod rewrite;
 mod shutdown;
 mod trigger;
+mod view;
 
 use std::{fmt, ops::Range, sync::Arc, time::SystemTime};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Inner, SessionManager,
     cell::Cell,
-    compaction::{same_view, view},
+    view::{same_view, view},
 };
 use crate::{
     error::Result,

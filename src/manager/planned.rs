@@ -1,0 +1,158 @@
+//! What one compaction replaces, and with what input.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Compaction, Inner, Report, cell::Cell, view::out_of_reach};
+use crate::{
+    message::Message,
+    plan::{self, Boundary, Keep, Skip, Split, SplitInput},
+    session::{Dropped, Session, SessionKey, SessionOptions, Size, Snapshot, StoredSummary, View},
+    summarize::guard,
+    tokens::Tokens,
+    usage::TokenUsage,
+};
+
+/// A decision, and what it was made from.
+pub(super) struct Planned {
+    pub(super) snapshot: Snapshot,
+    pub(super) options: Arc<SessionOptions>,
+    pub(super) split: Split,
+    /// What a summary is made of: first what force compression dropped and the
+    /// store still has, then the replaced messages.
+    pub(super) input: Arc<[Arc<Message>]>,
+    /// How many of the dropped ones are in the input.
+    owed: u64,
+    pub(super) replaced: Size,
+    before: Tokens,
+}
+
+impl Inner {
+    /// Takes a snapshot and decides what of it to replace.
+    pub(super) async fn plan(&self, cell: &Cell, obey: bool) -> Result<Planned, Report> {
+        let look = |session: &mut Session| (session.snapshot(), session.options());
+        let (snapshot, options) = self.with(cell, look).await.map_err(Report::Unavailable)?;
+        let messages = snapshot.to_vec();
+        let split = self.split(&snapshot, &messages, &options, obey).map_err(Report::Skipped)?;
+        let owed = self.owed(&cell.key, &snapshot).await?;
+        let owed_count = owed.len() as u64;
+        let entries = || split.replaced.iter().filter_map(|index| snapshot.entry(*index));
+        let replaced = entries().fold(Size::default(), |sum, entry| sum.plus(entry.size));
+        let replaced_messages = entries().map(|entry| Arc::clone(&entry.message));
+        let input = owed.into_iter().chain(replaced_messages).collect();
+        let before = self.sent(&snapshot)
+            + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
+        Ok(Planned { snapshot, options, split, input, owed: owed_count, replaced, before })
+    }
+
+    /// Reads what force compression dropped, where the store has kept it.
+    async fn owed(
+        &self,
+        key: &SessionKey,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<Arc<Message>>, Report> {
+        let dropped = snapshot.dropped_range();
+        let (true, Some(archive)) = (dropped.messages > 0, self.store.archive()) else {
+            return Ok(Vec::new());
+        };
+        let carried: Vec<u64> =
+            snapshot.entries().take(snapshot.carried()).map(|entry| entry.position).collect();
+        let range = dropped.since..snapshot.cut();
+        let owed = archive.transcript(key, range).await.map_err(Report::Unavailable)?;
+        let owed = owed.into_iter().filter(|kept| carried.binary_search(&kept.position).is_err());
+        Ok(owed.map(|kept| kept.message).collect())
+    }
+
+    /// Decides where to cut. With `obey` a cut that would leave a compaction
+    /// due is none.
+    fn split(
+        &self,
+        snapshot: &Snapshot,
+        messages: &[Arc<Message>],
+        options: &SessionOptions,
+        obey: bool,
+    ) -> Result<Split, Skip> {
+        let config = &self.config;
+        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+        let all = snapshot.entries().map(|entry| entry.size.tokens).sum();
+        let limits = self.limits(options);
+        plan::split(&SplitInput {
+            messages,
+            carried: snapshot.carried(),
+            sizes: &sizes,
+            keep: match config.keep_chars {
+                0 => Keep::Messages(config.keep_last_messages),
+                chars => Keep::Chars(chars as u64),
+            },
+            boundary: Boundary::Turn,
+            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
+            base: Tokens::ZERO,
+            bound: Tokens::from_tokens(self.summary_bound(all)),
+            floor: self.fence(),
+        })
+    }
+
+    /// The largest summary that is asked for in place of so many tokens: half
+    /// of them, and at least 64.
+    pub(super) fn summary_bound(&self, replaced: Tokens) -> u64 {
+        self.config.summary_max_tokens.min((replaced.count() / 2).max(64))
+    }
+
+    /// What an empty summary takes.
+    fn fence(&self) -> Tokens {
+        guard::sent_tokens(Some(&StoredSummary::new("-")), 0, &*self.counter)
+    }
+
+    pub(super) fn sent(&self, snapshot: &Snapshot) -> Tokens {
+        guard::sent_tokens(snapshot.summary(), snapshot.dropped(), &*self.counter)
+    }
+
+    pub(super) fn largest_message(&self, options: &SessionOptions) -> Tokens {
+        let window = Tokens::from_tokens(self.context_window(options)).as_units();
+        // The ratio is between 0 and 1: the product is in range, and a fraction
+        // of a unit is of no account.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            clippy::cast_sign_loss,
+            reason = "see above"
+        )]
+        Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
+    }
+}
+
+impl Planned {
+    pub(super) fn kept(&self) -> usize {
+        self.snapshot.len() - self.split.replaced.len()
+    }
+
+    /// What stays dropped without a summary: what the store no longer has.
+    pub(super) fn debt(&self) -> Dropped {
+        let messages = self.snapshot.dropped().saturating_sub(self.owed);
+        out_of_reach(messages, &self.snapshot, &self.split)
+    }
+
+    pub(super) fn account(
+        &self,
+        view: &View,
+        sent: Tokens,
+        usage: Option<TokenUsage>,
+        latency: Duration,
+    ) -> Compaction {
+        let kept = self.snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>()
+            - self.replaced.tokens;
+        let summary = view.summary.as_ref();
+        Compaction {
+            range: self.snapshot.cut()..view.cut,
+            messages_removed: self.split.replaced.len() as u64,
+            chars_removed: self.replaced.chars,
+            messages_kept: self.kept() as u64,
+            tokens_before: self.before.count(),
+            tokens_after: (kept + sent).count(),
+            summary_chars: summary.map_or(0, |summary| summary.text.chars().count() as u64),
+            summary_tokens: sent.count(),
+            excerpted: summary.map_or(0, |summary| summary.excerpted),
+            usage,
+            latency,
+        }
+    }
+}

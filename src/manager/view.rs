@@ -1,0 +1,44 @@
+//! From a decision to the view that is committed.
+
+use crate::{
+    plan::Split,
+    session::{Dropped, Snapshot, StoredSummary, View},
+};
+
+/// Makes a view of a split.
+pub(super) fn view(
+    snapshot: &Snapshot,
+    split: &Split,
+    summary: Option<StoredSummary>,
+    dropped: Dropped,
+) -> View {
+    let position = |index: usize| snapshot.entry(index).map(|entry| entry.position);
+    View {
+        cut: cut(snapshot, split),
+        carried: split.carried.iter().filter_map(|index| position(*index)).collect(),
+        summary,
+        dropped,
+    }
+}
+
+/// The view that a snapshot was taken from, with another summary.
+pub(super) fn same_view(snapshot: &Snapshot, summary: Option<StoredSummary>) -> View {
+    let carried = snapshot.entries().take(snapshot.carried());
+    View {
+        cut: snapshot.cut(),
+        carried: carried.map(|entry| entry.position).collect(),
+        summary,
+        dropped: snapshot.dropped_range(),
+    }
+}
+
+/// So many dropped messages that no later compaction can read: all below the
+/// new cut is summarized or gone.
+pub(super) fn out_of_reach(messages: u64, snapshot: &Snapshot, split: &Split) -> Dropped {
+    Dropped { messages, since: if messages == 0 { 0 } else { cut(snapshot, split) } }
+}
+
+fn cut(snapshot: &Snapshot, split: &Split) -> u64 {
+    let above = split.cut.saturating_sub(snapshot.carried()) as u64;
+    snapshot.cut().saturating_add(above)
+}
