@@ -34,8 +34,9 @@ pub use crate::{
         Snapshot, SnapshotMark, SnapshotRef, StoredSummary, View,
     },
     store::{
-        Archive, Commit, CommitResult, ListPage, MemoryStore, NewMessage, Placed, Receipt, Removed,
-        Rewrite, RewriteResult, SessionStore, StoredMessage, StoredSession,
+        Archive, Commit, CommitResult, JsonlStore, ListPage, MemoryStore, NewMessage, Placed,
+        Receipt, Removed, Repaired, Rewrite, RewriteResult, SessionStore, StoredMessage,
+        StoredSession,
     },
     summarize::{
         SummarizeError, SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart,

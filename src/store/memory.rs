@@ -70,6 +70,25 @@ impl MemoryStore {
         Self { keep_transcripts: true, ..Self::default() }
     }
 
+    fn replace(&self, stored: &mut Stored, key: &SessionKey, rewrite: Rewrite) -> Result<Receipt> {
+        let cut = stored.next;
+        // The old messages' ids are free again: a host gives back what it took.
+        let ids = std::mem::replace(&mut stored.ids, IdIndex::starting_at(cut));
+        let mut receipt = match stored.append(key, &rewrite.messages) {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                stored.ids = ids;
+                return Err(error);
+            }
+        };
+        stored.state.revision = stored.state.revision.next();
+        stored.state.view = View { cut, summary: rewrite.summary, ..View::default() };
+        stored.state.pause = None;
+        receipt.revision = stored.state.revision;
+        self.retire(stored);
+        Ok(receipt)
+    }
+
     fn retire(&self, stored: &mut Stored) {
         if self.keep_transcripts {
             return;
@@ -77,7 +96,7 @@ impl MemoryStore {
         let Stored { state, messages, next, ids } = stored;
         let View { cut, ref carried, .. } = state.view;
         // A message that is dropped here is still recognized by its id.
-        ids.build(messages);
+        ids.build(messages.iter());
         messages
             .retain(|kept| kept.position >= cut || carried.binary_search(&kept.position).is_ok());
         messages.shrink_to_fit();
@@ -88,8 +107,16 @@ impl MemoryStore {
 #[async_trait]
 impl SessionStore for MemoryStore {
     async fn append(&self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
-        let mut stored = self.sessions.entry(key.clone()).or_insert_with(Stored::new);
-        stored.append(key, messages)
+        match self.sessions.entry(key.clone()) {
+            Entry::Occupied(mut stored) => stored.get_mut().append(key, messages),
+            Entry::Vacant(vacant) => {
+                // What is refused creates no session.
+                let mut stored = Stored::new();
+                let receipt = stored.append(key, messages)?;
+                vacant.insert(stored);
+                Ok(receipt)
+            }
+        }
     }
 
     async fn load(&self, key: &SessionKey) -> Result<Option<StoredSession>> {
@@ -114,30 +141,23 @@ impl SessionStore for MemoryStore {
     }
 
     async fn rewrite(&self, key: &SessionKey, rewrite: Rewrite) -> Result<RewriteResult> {
-        let mut stored = match (self.sessions.entry(key.clone()), rewrite.expected) {
-            (Entry::Vacant(_), Some(_)) => return Ok(RewriteResult::Stale),
-            (Entry::Vacant(vacant), None) => vacant.insert(Stored::new()),
-            (Entry::Occupied(occupied), _) => occupied.into_ref(),
-        };
-        let now = (stored.state.revision, stored.next);
-        if rewrite.expected.is_some_and(|expected| expected != now) {
-            return Ok(RewriteResult::Stale);
-        }
-        // The old messages' ids are free again: a host gives back what it took.
-        let ids = std::mem::replace(&mut stored.ids, IdIndex::starting_at(now.1));
-        let mut receipt = match stored.append(key, &rewrite.messages) {
-            Ok(receipt) => receipt,
-            Err(error) => {
-                stored.ids = ids;
-                return Err(error);
+        match (self.sessions.entry(key.clone()), rewrite.expected) {
+            (Entry::Vacant(_), Some(_)) => Ok(RewriteResult::Stale),
+            (Entry::Vacant(vacant), None) => {
+                let mut stored = Stored::new();
+                let receipt = self.replace(&mut stored, key, rewrite)?;
+                vacant.insert(stored);
+                Ok(RewriteResult::Rewritten(receipt))
             }
-        };
-        stored.state.revision = stored.state.revision.next();
-        stored.state.view = View { cut: now.1, summary: rewrite.summary, ..View::default() };
-        stored.state.pause = None;
-        receipt.revision = stored.state.revision;
-        self.retire(&mut stored);
-        Ok(RewriteResult::Rewritten(receipt))
+            (Entry::Occupied(mut stored), expected) => {
+                let stored = stored.get_mut();
+                if expected.is_some_and(|expected| expected != (stored.state.revision, stored.next))
+                {
+                    return Ok(RewriteResult::Stale);
+                }
+                self.replace(stored, key, rewrite).map(RewriteResult::Rewritten)
+            }
+        }
     }
 
     async fn remove(&self, key: &SessionKey) -> Result<Removed> {
@@ -189,25 +209,7 @@ impl Stored {
         if messages.iter().any(|new| !new.fresh_id) {
             self.ids.build(&self.messages);
         }
-        let mut placed = Vec::with_capacity(messages.len());
-        let mut added: Vec<StoredMessage> = Vec::with_capacity(messages.len());
-        for new in messages {
-            let known = if new.fresh_id { None } else { self.ids.find(key, &new.message)? };
-            let in_batch =
-                added.iter().find(|other| !new.fresh_id && other.message.id() == new.message.id());
-            let position = match (known, in_batch) {
-                (Some(position), _) => position,
-                (None, Some(other)) if *other.message == *new.message => other.position,
-                (None, Some(_)) => return Err(duplicate(key, &new.message)),
-                (None, None) => {
-                    let position = self.next.saturating_add(added.len() as u64);
-                    added.push(StoredMessage::new(position, Arc::clone(&new.message)));
-                    placed.push(Placed::new(position, false));
-                    continue;
-                }
-            };
-            placed.push(Placed::new(position, true));
-        }
+        let (placed, added) = self.ids.place(key, self.next, messages)?;
         self.next = self.next.saturating_add(added.len() as u64);
         self.ids.add(&added);
         self.messages.extend(added);
@@ -242,12 +244,47 @@ impl IdIndex {
         Self { from, ..Self::default() }
     }
 
-    pub(crate) fn build(&mut self, messages: &VecDeque<StoredMessage>) {
+    pub(crate) const fn is_built(&self) -> bool {
+        self.built
+    }
+
+    pub(crate) fn build<'a>(&mut self, messages: impl IntoIterator<Item = &'a StoredMessage>) {
         if !self.built {
             self.built = true;
-            let first = messages.partition_point(|kept| kept.position < self.from);
-            self.add(messages.range(first..));
+            let from = self.from;
+            self.add(messages.into_iter().filter(|kept| kept.position >= from));
         }
+    }
+
+    /// Gives messages their places from `next` on, and returns those that are
+    /// new; an error where an id names other content.
+    pub(crate) fn place(
+        &self,
+        key: &SessionKey,
+        next: u64,
+        messages: &[NewMessage],
+    ) -> Result<(Vec<Placed>, Vec<StoredMessage>)> {
+        let mut placed = Vec::with_capacity(messages.len());
+        let mut added: Vec<StoredMessage> = Vec::with_capacity(messages.len());
+        let mut in_batch: HashMap<&MessageId, (u64, &Message)> = HashMap::new();
+        for new in messages {
+            let id = new.message.id().filter(|_| !new.fresh_id);
+            let known = if id.is_some() { self.find(key, &new.message)? } else { None };
+            let position = match (known, id.and_then(|id| in_batch.get(id))) {
+                (Some(position), _) => position,
+                (None, Some((position, other))) if **other == *new.message => *position,
+                (None, Some(_)) => return Err(duplicate(key, &new.message)),
+                (None, None) => {
+                    let position = next.saturating_add(added.len() as u64);
+                    in_batch.extend(id.map(|id| (id, (position, &*new.message))));
+                    added.push(StoredMessage::new(position, Arc::clone(&new.message)));
+                    placed.push(Placed::new(position, false));
+                    continue;
+                }
+            };
+            placed.push(Placed::new(position, true));
+        }
+        Ok((placed, added))
     }
 
     pub(crate) fn add<'a>(&mut self, messages: impl IntoIterator<Item = &'a StoredMessage>) {

@@ -1,13 +1,17 @@
 //! Where sessions are kept. The trait's docs are the contract that every
 //! store keeps.
 
+mod jsonl;
 mod memory;
 
 use std::{fmt, ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 
-pub use self::memory::MemoryStore;
+pub use self::{
+    jsonl::{JsonlStore, Repaired},
+    memory::MemoryStore,
+};
 use crate::{
     error::Result,
     event::UsageEvent,

@@ -1,0 +1,164 @@
+//! Writes that share one write to the disk.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{
+    record,
+    state::{self, Held, Mark, Tip},
+};
+use crate::{
+    error::Result,
+    session::{Revision, SessionKey, SessionState, View},
+    store::{
+        Commit, CommitResult, NewMessage, Receipt, Removed, Rewrite, RewriteResult, StoredMessage,
+        memory::{ID_HORIZON, IdIndex},
+    },
+};
+
+/// One write that waits for its turn, and where its answer goes.
+#[derive(Debug)]
+pub(super) enum Job {
+    Append(Vec<NewMessage>, Reply<Receipt>),
+    Commit(Box<Commit>, Reply<CommitResult>),
+    Remove(Reply<Removed>),
+    Rewrite(Rewrite, Reply<RewriteResult>),
+}
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
+
+impl Job {
+    /// Returns true where the host chose an id, so that it must be looked up.
+    pub(super) fn brings_ids(&self) -> bool {
+        match self {
+            Self::Append(messages, _) => messages.iter().any(|new| !new.fresh_id),
+            Self::Commit(..) | Self::Remove(_) | Self::Rewrite(..) => false,
+        }
+    }
+}
+
+/// Gives an answer, once it is known whether it was written.
+pub(super) type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+
+pub(super) fn answer<T: Send + 'static>(reply: Reply<T>, value: Result<T>) -> Answer {
+    // Nobody may be waiting any more; the write counts all the same.
+    Box::new(move |written| drop(reply.send(written.and(value))))
+}
+
+/// What a file will say once `bytes` are written behind `len`.
+pub(super) struct Group<'a> {
+    pub(super) key: &'a SessionKey,
+    pub(super) ids: &'a mut IdIndex,
+    pub(super) tip: Tip,
+    pub(super) bytes: Vec<u8>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) last_mark: Option<Mark>,
+    pub(super) answers: Vec<Answer>,
+}
+
+impl Group<'_> {
+    /// Adds a write to the group; a refused one adds nothing.
+    pub(super) fn add(&mut self, job: Job) {
+        let answer = match job {
+            Job::Append(messages, reply) => answer(reply, self.append(&messages)),
+            Job::Commit(commit, reply) => answer(reply, self.commit(*commit)),
+            Job::Rewrite(rewrite, reply) => answer(reply, self.rewrite(rewrite)),
+            // Never in a group.
+            Job::Remove(reply) => answer(reply, Ok(Removed::default())),
+        };
+        self.answers.push(answer);
+    }
+
+    fn append(&mut self, messages: &[NewMessage]) -> Result<Receipt> {
+        let next = self.tip.held.as_ref().map_or(0, |held| held.next);
+        let (placed, added) = self.ids.place(self.key, next, messages)?;
+        let revision = self.create()?;
+        if !added.is_empty() {
+            self.push(Some(next), &record::append(revision, next, &added));
+            self.hold(&added);
+        }
+        Ok(Receipt::new(revision, placed))
+    }
+
+    fn commit(&mut self, commit: Commit) -> Result<CommitResult> {
+        let revision = self.tip.held.as_ref().map(|held| held.state.revision);
+        if revision != Some(commit.expected) {
+            return Ok(CommitResult::Stale);
+        }
+        let changes_view = commit.view.is_some();
+        let revision = if changes_view { commit.expected.next() } else { commit.expected };
+        let text = record::commit(revision, &commit)?;
+        self.create()?;
+        self.push(None, &text);
+        if let Some(held) = &mut self.tip.held {
+            let state = Arc::make_mut(&mut held.state);
+            let Commit { view, pause, options, .. } = commit;
+            *state = SessionState {
+                revision,
+                view: view.unwrap_or_else(|| std::mem::take(&mut state.view)),
+                options: options.unwrap_or_else(|| std::mem::take(&mut state.options)),
+                pause,
+            };
+            held.next = held.next.max(state.view.cut);
+            let horizon = held.next.saturating_sub(ID_HORIZON as u64);
+            self.ids.forget_below(state.view.cut.min(horizon));
+        }
+        Ok(CommitResult::Committed(revision))
+    }
+
+    fn rewrite(&mut self, rewrite: Rewrite) -> Result<RewriteResult> {
+        let now = self.tip.held.as_ref().map(|held| (held.state.revision, held.next));
+        if rewrite.expected.is_some() && rewrite.expected != now {
+            return Ok(RewriteResult::Stale);
+        }
+        let next = now.map_or(0, |(_, next)| next);
+        // The old messages' ids are free again: a host gives back what it took.
+        let mut ids = IdIndex::starting_at(next);
+        ids.build([]);
+        let (placed, added) = ids.place(self.key, next, &rewrite.messages)?;
+        let view = View { cut: next, summary: rewrite.summary, ..View::default() };
+        let revision = self.create()?.next();
+        let text = record::rewrite(revision, next, &added, &view)?;
+        self.push(Some(next), &text);
+        *self.ids = ids;
+        self.hold(&added);
+        if let Some(held) = &mut self.tip.held {
+            held.ids_from = next;
+            let state = Arc::make_mut(&mut held.state);
+            (state.revision, state.view, state.pause) = (revision, view, None);
+        }
+        Ok(RewriteResult::Rewritten(Receipt::new(revision, placed)))
+    }
+
+    /// Returns the session's revision, of a new one where there is none.
+    fn create(&mut self) -> Result<Revision> {
+        let held = self.tip.held.clone().unwrap_or_else(|| Held::new(Revision::fresh()));
+        let revision = held.state.revision;
+        if !held.named {
+            let header = record::session(revision, self.key)?;
+            self.push(None, &header);
+        }
+        self.tip.held = Some(Held { named: true, ..held });
+        Ok(revision)
+    }
+
+    fn push(&mut self, position: Option<u64>, line: &str) {
+        if std::mem::take(&mut self.tip.unclosed) {
+            self.bytes.push(b'\n');
+        }
+        if let Some(position) = position {
+            let offset = self.tip.len.saturating_add(self.bytes.len() as u64);
+            state::mark(&mut self.marks, self.last_mark, position, offset);
+        }
+        self.bytes.extend_from_slice(line.as_bytes());
+    }
+
+    fn hold(&mut self, added: &[StoredMessage]) {
+        self.ids.add(added);
+        if let Some(held) = &mut self.tip.held {
+            held.next = held.next.saturating_add(added.len() as u64);
+            held.messages = held.messages.saturating_add(added.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! One session's file: its writes one after another, its reads at any time.
+
+use std::{
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{runtime::Handle, sync::oneshot};
+
+use super::{
+    folder::Folder,
+    group::{Answer, Group, Job, Reply, answer},
+    names,
+    read::{self, Scan},
+    state::{Held, Mark, Tip, block_of},
+};
+use crate::{
+    error::{Error, Result},
+    session::{SessionKey, View},
+    store::{
+        Removed, StoredMessage, StoredSession,
+        memory::{ID_HORIZON, IdIndex},
+    },
+};
+
+/// What memory knows of a session, and the writes that wait for it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    key: SessionKey,
+    file: String,
+    /// `None` until the file was read. Never held across I/O, so that no read
+    /// waits for a write.
+    known: Mutex<Option<Known>>,
+    /// One reads the whole file, the others find it done.
+    scanning: Mutex<()>,
+    /// The writer's own.
+    ids: Mutex<Option<IdIndex>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    tip: Tip,
+    marks: Vec<Mark>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: Vec<Job>,
+    /// Whether a writer is at work.
+    writing: bool,
+}
+
+impl Slot {
+    pub(super) fn new(key: SessionKey) -> Self {
+        let file = names::file_name(&key);
+        Self {
+            key,
+            file,
+            known: Mutex::default(),
+            scanning: Mutex::default(),
+            ids: Mutex::default(),
+            queue: Mutex::default(),
+        }
+    }
+
+    /// Returns true when memory knows of a session; `None` where the file was
+    /// not read yet.
+    pub(super) fn exists(&self) -> Option<bool> {
+        lock(&self.known).as_ref().map(|known| known.tip.held.is_some())
+    }
+
+    /// Returns true where the file is one of a session. As a rule the header
+    /// says so, and the rest is not read.
+    pub(super) fn is_there(&self, folder: &Folder) -> Result<bool> {
+        let file = match folder.read(&self.path(folder)) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(false),
+            Err(error) => return Err(self.failed("read", folder, error)),
+        };
+        match read::key_in(file) {
+            Ok(Some(key)) if key == self.key => Ok(true),
+            _ => self.tip(folder).map(|tip| tip.held.is_some()),
+        }
+    }
+
+    /// Reads what is sent of the session, and its state.
+    pub(super) fn load(&self, folder: &Folder) -> Result<Option<StoredSession>> {
+        self.read(folder, |reader| {
+            let state = reader.held.state.as_ref().clone();
+            let View { cut, ref carried, .. } = state.view;
+            let mut kept = Vec::with_capacity(carried.len());
+            let mut rest = carried.as_slice();
+            // Those that share a block are read in one go.
+            while let Some((&first, _)) = rest.split_first() {
+                let end = reader.block_end(first);
+                let in_block = rest.partition_point(|position| *position < end).max(1);
+                let (wanted, others) = rest.split_at_checked(in_block).unwrap_or((rest, &[]));
+                let last = wanted.last().copied().unwrap_or(first);
+                reader.messages(first..last.saturating_add(1), |message| {
+                    if wanted.binary_search(&message.position).is_ok() {
+                        kept.push(message);
+                    }
+                })?;
+                rest = others;
+            }
+            let mut window = Vec::new();
+            reader.messages(cut..u64::MAX, |message| window.push(message))?;
+            Ok(StoredSession::new(state, kept, window))
+        })
+    }
+
+    /// Reads the messages at some positions.
+    pub(super) fn transcript(
+        &self,
+        folder: &Folder,
+        positions: Range<u64>,
+    ) -> Result<Vec<StoredMessage>> {
+        let read = self.read(folder, |reader| {
+            let mut messages = Vec::new();
+            reader.messages(positions.clone(), |message| messages.push(message))?;
+            Ok(messages)
+        });
+        read.map(Option::unwrap_or_default)
+    }
+
+    /// Reads the file where that was not done yet.
+    pub(super) fn tip(&self, folder: &Folder) -> Result<Tip> {
+        self.known(folder, |known| known.tip.clone())
+    }
+
+    fn read<T>(
+        &self,
+        folder: &Folder,
+        read: impl Fn(&Reader<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        loop {
+            let known = self.known(folder, Known::clone)?;
+            let Some(held) = known.tip.held.clone() else { return Ok(None) };
+            let reader = Reader { slot: self, folder, known, held };
+            let result = read(&reader);
+            // Removed meanwhile, the file may have been another one.
+            let now = self.known(folder, |known| known.tip.held.as_ref().map(Held::incarnation))?;
+            if now == Some(reader.held.incarnation()) {
+                return result.map(Some);
+            }
+        }
+    }
+
+    fn known<T>(&self, folder: &Folder, look: impl Fn(&Known) -> T) -> Result<T> {
+        if let Some(known) = &*lock(&self.known) {
+            return Ok(look(known));
+        }
+        let _one = lock(&self.scanning);
+        if let Some(known) = &*lock(&self.known) {
+            return Ok(look(known));
+        }
+        let path = self.path(folder);
+        let scan = folder.read(&path).and_then(|file| {
+            file.map_or_else(|| Ok(Scan::default()), |file| read::scan(file, &self.key, &path))
+        });
+        let Scan { tip, marks, damaged } =
+            scan.map_err(|error| self.failed("read", folder, error))?;
+        folder.count_repaired(damaged);
+        let known = Known { tip, marks };
+        let seen = look(&known);
+        *lock(&self.known) = Some(known);
+        Ok(seen)
+    }
+
+    /// Puts a write in line and waits for its answer.
+    pub(super) async fn submit<T>(
+        self: Arc<Self>,
+        folder: Arc<Folder>,
+        job: impl FnOnce(Reply<T>) -> Job,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let lost = self.failed("write", &folder, "the runtime was shut down");
+        let idle = {
+            let mut queue = lock(&self.queue);
+            queue.jobs.push(job(reply));
+            !std::mem::replace(&mut queue.writing, true)
+        };
+        if idle {
+            let writer = Writer(Some(self));
+            start(move || writer.run(folder));
+        } else {
+            drop((self, folder));
+        }
+        answer.await.unwrap_or(Err(lost))
+    }
+
+    /// Writes what waits, in the order in which it came, and returns the
+    /// answers to give.
+    fn write(&self, folder: &Folder, jobs: Vec<Job>) -> Vec<Box<dyn FnOnce() + Send>> {
+        let mut answers: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
+        let mut give = |waiting: Vec<Answer>, result: &Result<()>| {
+            for answer in waiting {
+                let result = result.clone();
+                answers.push(Box::new(move || answer(result)));
+            }
+        };
+        let mut group = Vec::new();
+        for job in jobs {
+            if let Job::Remove(reply) = job {
+                let (waiting, result) = self.write_group(folder, std::mem::take(&mut group));
+                give(waiting, &result);
+                give(vec![answer(reply, self.remove(folder))], &Ok(()));
+            } else {
+                group.push(job);
+            }
+        }
+        let (waiting, result) = self.write_group(folder, group);
+        give(waiting, &result);
+        answers
+    }
+
+    fn write_group(&self, folder: &Folder, jobs: Vec<Job>) -> (Vec<Answer>, Result<()>) {
+        let mut ids = lock(&self.ids);
+        let prepared = self.known(folder, |known| (known.tip.clone(), known.marks.last().copied()));
+        let prepared = prepared.and_then(|(tip, last_mark)| {
+            let ids_from = tip.held.as_ref().map_or(0, |held| held.ids_from);
+            let ids = ids.get_or_insert_with(|| IdIndex::starting_at(ids_from));
+            if jobs.iter().any(Job::brings_ids) {
+                self.build(ids, folder)?;
+            }
+            let (bytes, marks, answers) = (Vec::new(), Vec::new(), Vec::new());
+            Ok(Group { key: &self.key, ids, tip, bytes, marks, last_mark, answers })
+        });
+        let mut group = match prepared {
+            Ok(group) => group,
+            Err(error) => return (jobs.into_iter().map(refuse).collect(), Err(error)),
+        };
+        for job in jobs {
+            group.add(job);
+        }
+        let Group { mut tip, bytes, marks, answers, .. } = group;
+        if bytes.is_empty() {
+            return (answers, Ok(()));
+        }
+        if let Err(error) = folder.write_at(&self.path(folder), tip.len, &bytes) {
+            // It has ids of messages that are not kept.
+            *ids = None;
+            return (answers, Err(self.failed("write", folder, error)));
+        }
+        tip.len = tip.len.saturating_add(bytes.len() as u64);
+        if let Some(known) = &mut *lock(&self.known) {
+            known.tip = tip;
+            known.marks.extend(marks);
+        }
+        (answers, Ok(()))
+    }
+
+    /// Reads the ids that count, where that was not done yet.
+    fn build(&self, ids: &mut IdIndex, folder: &Folder) -> Result<()> {
+        if ids.is_built() {
+            return Ok(());
+        }
+        let kept = self.read(folder, |reader| {
+            let Held { state, next, ids_from, .. } = &reader.held;
+            let from = state.view.cut.min(next.saturating_sub(ID_HORIZON as u64)).max(*ids_from);
+            let mut kept = Vec::new();
+            reader.messages(from..u64::MAX, |message| kept.push(message))?;
+            Ok(kept)
+        })?;
+        ids.build(kept.iter().flatten());
+        Ok(())
+    }
+
+    fn remove(&self, folder: &Folder) -> Result<Removed> {
+        let existing = self.tip(folder)?.held;
+        let removed = folder.remove(&self.path(folder));
+        *lock(&self.ids) = None;
+        // After a failure the file itself says whether it is gone.
+        *lock(&self.known) = removed.is_ok().then(|| Known { tip: Tip::default(), marks: vec![] });
+        match removed {
+            Ok(_) => {
+                Ok(existing.map_or_else(Removed::default, |held| Removed::existing(held.messages)))
+            }
+            Err(error) => Err(self.failed("remove", folder, error)),
+        }
+    }
+
+    fn path(&self, folder: &Folder) -> PathBuf {
+        folder.path().join(&self.file)
+    }
+
+    fn failed(
+        &self,
+        action: &str,
+        folder: &Folder,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Error {
+        Error::store("JSONL", format!("{action} {}", self.path(folder).display()), source)
+    }
+}
+
+/// A session's file as far as it was acknowledged at one moment.
+struct Reader<'a> {
+    slot: &'a Slot,
+    folder: &'a Folder,
+    known: Known,
+    held: Held,
+}
+
+impl Reader<'_> {
+    fn messages(&self, positions: Range<u64>, take: impl FnMut(StoredMessage)) -> Result<()> {
+        let positions = positions.start..positions.end.min(self.held.next);
+        if positions.is_empty() {
+            return Ok(());
+        }
+        let from = block_of(&self.known.marks, positions.start);
+        let file = self.folder.read(&self.slot.path(self.folder));
+        let read = file.and_then(|file| {
+            let file = file.ok_or(std::io::ErrorKind::NotFound)?;
+            read::messages(file, from, self.known.tip.len, self.held.incarnation(), positions, take)
+        });
+        read.map_err(|error| self.slot.failed("read", self.folder, error))
+    }
+
+    fn block_end(&self, position: u64) -> u64 {
+        let marks = &self.known.marks;
+        let after = marks.partition_point(|mark| mark.position <= position);
+        marks.get(after).map_or(u64::MAX, |mark| mark.position)
+    }
+}
+
+/// The one that writes to a session's file, until nothing waits.
+struct Writer(Option<Arc<Slot>>);
+
+impl Writer {
+    fn run(mut self, folder: Arc<Folder>) {
+        let mut folder = Some(folder);
+        while let (Some(slot), Some(held)) = (&self.0, folder.take()) {
+            let jobs = std::mem::take(&mut lock(&slot.queue).jobs);
+            let answers = slot.write(&held, jobs);
+            let later = Arc::downgrade(&held);
+            // Whoever has the last answer may open the folder again at once.
+            drop(held);
+            let mut queue = lock(&slot.queue);
+            queue.writing = !queue.jobs.is_empty();
+            let done = !queue.writing;
+            drop(queue);
+            if done {
+                self.0 = None;
+            }
+            answers.into_iter().for_each(|give| give());
+            folder = later.upgrade();
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Lets go of those who wait where the runtime ended before the work did.
+    fn drop(&mut self) {
+        if let Some(slot) = &self.0 {
+            let mut queue = lock(&slot.queue);
+            queue.writing = false;
+            queue.jobs.clear();
+        }
+    }
+}
+
+fn refuse(job: Job) -> Answer {
+    fn refused<T: Send + 'static>(reply: Reply<T>) -> Answer {
+        Box::new(move |written: Result<()>| {
+            if let Err(error) = written {
+                drop(reply.send(Err(error)));
+            }
+        })
+    }
+    match job {
+        Job::Append(_, reply) => refused(reply),
+        Job::Commit(_, reply) => refused(reply),
+        Job::Remove(reply) => refused(reply),
+        Job::Rewrite(_, reply) => refused(reply),
+    }
+}
+
+/// Runs blocking work where it holds up no task.
+pub(super) fn start(work: impl FnOnce() + Send + 'static) {
+    match Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(work)),
+        Err(_) => drop(std::thread::spawn(work)),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whatever it guards is replaced as a whole: a panic leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
