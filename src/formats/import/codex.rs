@@ -12,9 +12,7 @@ impl Loader {
         };
         match kind.as_str() {
             "response_item" if payload.text("type").as_deref() != Some("ghost_snapshot") => {
-                if let Err(problem) = self.items.push(value) {
-                    self.skip(SkipReason::Malformed, problem);
-                }
+                self.item(value);
             }
             "compacted" => self.codex_compacted(&payload),
             _ => self.skip(SkipReason::NotAMessage, format!("a record of type {kind:?}")),
@@ -28,9 +26,7 @@ impl Loader {
         };
         self.summarized(None);
         for item in items {
-            if let Err(problem) = self.items.push(item) {
-                self.skip(SkipReason::Malformed, problem);
-            }
+            self.item(item);
         }
     }
 }

@@ -34,7 +34,7 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn next_filled(&mut self, limit: usize) -> io::Result<Option<Line>> {
         loop {
             match self.next(limit)? {
-                Some(Line::Text(bytes)) if bytes.iter().all(is_blank) => {}
+                Some(Line::Text(bytes)) if bytes.iter().copied().all(is_blank) => {}
                 line => return Ok(line),
             }
         }
@@ -70,8 +70,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn is_blank(byte: &u8) -> bool {
-    *byte == 0 || byte.is_ascii_whitespace()
+const fn is_blank(byte: u8) -> bool {
+    byte == 0 || byte.is_ascii_whitespace()
 }
 
 /// Makes text of bytes, and says whether anything had to be taken out or

@@ -22,7 +22,7 @@ pub(super) struct Loader {
     format: Option<Format>,
     forced: bool,
     pub(super) messages: Vec<Message>,
-    pub(super) summary: Option<String>,
+    summary: Option<String>,
     skipped: Vec<Skipped>,
     repaired_lines: usize,
     /// The record that is being read, and how many there were.
@@ -30,7 +30,7 @@ pub(super) struct Loader {
     records: usize,
     /// Where in the record: `messages[3]: `.
     place: String,
-    pub(super) items: Reader,
+    items: Reader,
     pub(super) claude_code: claude_code::State,
     sharegpt: sharegpt::State,
 }
@@ -137,14 +137,12 @@ impl Loader {
         let Some(shape) = Shape::of(&members) else {
             return self.skip(SkipReason::NotAMessage, "no known kind of record");
         };
-        if !self.accept(shape.format()) {
-            return;
-        }
         match shape {
-            Shape::Body(_) => self.body(shape.format(), &members),
+            Shape::Message(_) => self.message(value),
+            _ if !self.accept(shape.format()) => {}
+            Shape::Body(format) => self.body(format, &members),
             Shape::Line(Format::Codex) => self.codex_line(&members),
             Shape::Line(_) => self.claude_code_line(&members),
-            Shape::Message(_) => self.message(value),
         }
     }
 
@@ -160,6 +158,7 @@ impl Loader {
             self.format = Some(match (self.format, found) {
                 (None | Some(Format::OpenAiChat), Format::Anthropic) => Format::Anthropic,
                 (None | Some(Format::OpenAiResponses), Format::Codex) => Format::Codex,
+                (Some(Format::OpenAiChat), Format::OpenAiResponses) => found,
                 (Some(format), _) => format,
                 (None, found) => found,
             });
@@ -177,18 +176,18 @@ impl Loader {
                     system.or_else(|| members.get("system_instruction")),
                     gemini::read_system,
                 );
-                self.each(members, "contents");
+                self.each(members, "contents", Self::message);
             }
             Format::OpenAiResponses => {
                 self.messages.extend(members.text("instructions").map(Message::system));
                 self.messages.extend(members.text("input").map(Message::user));
-                self.each(members, "input");
+                self.each(members, "input", Self::item);
                 self.flush();
             }
             Format::ShareGpt => {
                 self.messages.extend(members.text("system").map(Message::system));
-                self.each(members, "conversations");
-                self.each(members, "conversation");
+                self.each(members, "conversations", Self::message);
+                self.each(members, "conversation", Self::message);
             }
             _ => {
                 if format == Format::PicoClaw {
@@ -196,7 +195,7 @@ impl Loader {
                     self.summary = summary.filter(|text| !text.trim().is_empty());
                 }
                 self.system(members.get("system"), anthropic::read_system);
-                self.each(members, "messages");
+                self.each(members, "messages", Self::message);
             }
         }
     }
@@ -207,11 +206,11 @@ impl Loader {
         }
     }
 
-    fn each(&mut self, members: &Members<'_>, name: &str) {
+    fn each(&mut self, members: &Members<'_>, name: &str, take: fn(&mut Self, &RawValue)) {
         let list = members.get(name).and_then(elements).unwrap_or_default();
         for (at, value) in list.into_iter().enumerate() {
             self.place = format!("{name}[{at}]: ");
-            self.message(value);
+            take(self, value);
         }
         self.place.clear();
     }
@@ -225,17 +224,20 @@ impl Loader {
             let detail = format!("a message is a JSON object, this is {}", kind(json));
             return self.skip(SkipReason::Malformed, detail);
         };
-        let Some(Shape::Message(found)) = Shape::of(&members) else {
-            return self.skip(SkipReason::NotAMessage, "no known kind of message");
+        let found = match (Shape::of(&members), self.format) {
+            // Among items a message looks like one of OpenAI's chat.
+            (
+                Some(Shape::Message(Format::OpenAiChat)),
+                Some(Format::Codex | Format::OpenAiResponses),
+            ) => Format::OpenAiResponses,
+            (Some(Shape::Message(found)), _) => found,
+            _ => return self.skip(SkipReason::NotAMessage, "no known kind of message"),
         };
         if !self.accept(found) {
             return;
         }
         if found == Format::OpenAiResponses {
-            if let Err(problem) = self.items.push(value) {
-                self.skip(SkipReason::Malformed, problem);
-            }
-            return;
+            return self.item(value);
         }
         self.flush();
         let read = match found {
@@ -252,6 +254,16 @@ impl Loader {
             _ => openai_chat::read_message(json),
         };
         self.add(read);
+    }
+
+    /// Takes up an item of OpenAI Responses.
+    pub(super) fn item(&mut self, value: &RawValue) {
+        if value.get().len() > MAX_MESSAGE {
+            return self.skip(SkipReason::TooLong, format!("{} bytes", value.get().len()));
+        }
+        if let Err(problem) = self.items.push(value) {
+            self.skip(SkipReason::Malformed, problem);
+        }
     }
 
     /// Plain messages look the same in both formats: what was found decides.

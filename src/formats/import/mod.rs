@@ -266,8 +266,10 @@ impl Importer {
     ) -> Result<()> {
         let first = text.len();
         let (rest, rest_repaired) = repair(rest);
-        text.push('\n');
-        text.push_str(&rest);
+        if !rest.is_empty() {
+            text.push('\n');
+            text.push_str(&rest);
+        }
         drop(rest);
         let Err(error) = serde_json::from_str::<&RawValue>(&text) else {
             loader.line(number, &text, repaired || rest_repaired, 0);
