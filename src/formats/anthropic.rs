@@ -32,7 +32,7 @@ const ORIGIN: Origin = Origin::Anthropic;
 pub fn parse(text: &str) -> Result<Conversation> {
     let members = body(NAME, text)?;
     let system = match members.get("system") {
-        Some(value) => vec![system(value).map_err(|problem| Error::message(NAME, problem))?],
+        Some(value) => vec![read_system(value).map_err(|problem| Error::message(NAME, problem))?],
         None => Vec::new(),
     };
     let known = if system.is_empty() { &["messages"][..] } else { &["messages", "system"] };
@@ -68,19 +68,23 @@ pub(crate) fn read_message(value: &RawValue) -> Result<Message, String> {
     let json = value.get();
     let members = Members::of(json)
         .ok_or_else(|| format!("a message is a JSON object, this is {}", kind(json)))?;
+    let unknown = keep(&ORIGIN, &members.others(&["role", "content"]));
+    let message = read_spoken(&members)?.with_fields(unknown);
+
+    let mut out = JsonWriter::default();
+    write_message(&message, &mut out);
+    if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
+}
+
+/// Reads role and content alone: an answer holds more, which a request may not.
+pub(crate) fn read_spoken(members: &Members<'_>) -> Result<Message, String> {
     let role = match members.text("role").as_deref() {
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
         Some("user") => Role::User,
         _ => return Err(bad_role(members.get("role"), "assistant, system or user")),
     };
-    let parts = members.get("content").map_or(Ok(Vec::new()), content)?;
-    let unknown = keep(&ORIGIN, &members.others(&["role", "content"]));
-    let message = Message::new(role, parts).with_fields(unknown);
-
-    let mut out = JsonWriter::default();
-    write_message(&message, &mut out);
-    if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
+    Ok(Message::new(role, members.get("content").map_or(Ok(Vec::new()), content)?))
 }
 
 /// Writes a message; several of one role in a row are allowed.
@@ -129,7 +133,8 @@ pub(crate) fn write_system(messages: &[Message], out: &mut JsonWriter) {
     out.end(b']');
 }
 
-fn system(value: &RawValue) -> Result<Message, String> {
+/// Reads a system prompt: a text, or blocks.
+pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
     let message = Message::new(Role::System, content(value)?);
     let mut out = JsonWriter::default();
     write_system(std::slice::from_ref(&message), &mut out);
@@ -146,7 +151,7 @@ fn content(value: &RawValue) -> Result<Vec<Part>, String> {
     })
 }
 
-fn block(value: &RawValue) -> Part {
+pub(crate) fn block(value: &RawValue) -> Part {
     known_block(value).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
 }
 

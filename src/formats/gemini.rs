@@ -39,7 +39,7 @@ pub fn parse(text: &str) -> Result<Conversation> {
     let found = system.into_iter().find_map(|name| Some((name, members.get(name)?)));
     let known = found.map_or(vec!["contents"], |(name, _)| vec!["contents", name]);
     let read_system = |(_, value): (_, &RawValue)| {
-        read_content(value, Some(Role::System)).map_err(|problem| Error::message(NAME, problem))
+        read_system(value).map_err(|problem| Error::message(NAME, problem))
     };
     Ok(Conversation {
         system: found.map(read_system).transpose()?.into_iter().collect(),
@@ -96,6 +96,11 @@ impl CallNames {
 /// Reads one content, or says what is wrong with it.
 pub(crate) fn read_message(value: &RawValue) -> Result<Message, String> {
     read_content(value, None)
+}
+
+/// Reads a system instruction, or says what is wrong with it.
+pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
+    read_content(value, Some(Role::System))
 }
 
 fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String> {

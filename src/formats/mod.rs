@@ -23,8 +23,11 @@
 
 pub mod anthropic;
 pub mod gemini;
+mod import;
 pub mod openai_chat;
 pub mod openai_responses;
+
+pub use self::import::{Import, Importer, SkipReason, Skipped, import};
 
 use std::{borrow::Cow, fmt, str::FromStr};
 

@@ -254,12 +254,12 @@ fn calls(members: &Members<'_>) -> Result<Vec<Part>, String> {
     }
     if let Some(function) = members.object("function_call") {
         let name = function.text("name").unwrap_or_default();
-        parts.push(ToolCall::new(name.clone(), name, arguments(&function)).into());
+        parts.push(ToolCall::new(name.clone(), name, arguments(&function, "arguments")).into());
     }
     Ok(parts)
 }
 
-fn tool_call(value: &RawValue) -> Part {
+pub(crate) fn tool_call(value: &RawValue) -> Part {
     let known = || {
         let members = Members::of(value.get())?;
         if members.text("type").is_some_and(|kind| kind != "function") {
@@ -269,7 +269,7 @@ fn tool_call(value: &RawValue) -> Part {
         let mut call = ToolCall::new(
             members.text_or_number("id").unwrap_or_default(),
             function.text("name").unwrap_or_default(),
-            arguments(&function),
+            arguments(&function, "arguments"),
         );
         call.fields = members.others(&["id", "type", "function"]);
         if let Some(inner) = write::object(&function.others(&["name", "arguments"])) {
@@ -280,8 +280,9 @@ fn tool_call(value: &RawValue) -> Part {
     known().unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
 }
 
-fn arguments(function: &Members<'_>) -> String {
-    let Some(value) = function.get("arguments") else { return String::new() };
+/// Returns the arguments of a call: a text as it is, an object as its source.
+pub(crate) fn arguments(function: &Members<'_>, name: &str) -> String {
+    let Some(value) = function.get(name) else { return String::new() };
     text_of(value).unwrap_or_else(|| value.get().to_owned())
 }
 

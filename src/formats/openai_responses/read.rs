@@ -1,69 +1,18 @@
-//! `OpenAI` Responses items (`/v1/responses`).
-//!
-//! The model's items between two inputs (reasoning, messages, calls, and those
-//! of built-in tools) become one assistant message, as other formats have it.
-//! Reasoning and compaction items pass through untouched.
+//! From items to messages.
 
 use serde_json::value::RawValue;
 
-use super::{
-    Conversation, accepts, bad_role, body, each, keep, kept, media_of, placeholder, write_kept,
-};
+use super::{ORIGIN, write_message};
 use crate::{
-    error::Result,
+    formats::{bad_role, keep, media_of},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role,
-        Text, ToolCall, ToolResult,
+        Fields, Media, MediaKind, MediaSource, Message, Part, RawJson, Reasoning, Role, Text,
+        ToolCall, ToolResult,
         json::{JsonWriter, Members, elements, text_of},
         read::{kind, set_url},
-        write::{object, to_data_url},
+        write::object,
     },
 };
-
-const NAME: &str = "OpenAI responses";
-const ORIGIN: Origin = Origin::OpenAiResponses;
-
-/// Reads a request body.
-///
-/// # Errors
-///
-/// [`Error::is_message`](crate::Error::is_message) where the text is not JSON
-/// (with line and column), or an item has another shape than the API takes.
-pub fn parse(text: &str) -> Result<Conversation> {
-    let members = body(NAME, text)?;
-    let system = members.text("instructions");
-    let known = if system.is_some() { &["input", "instructions"][..] } else { &["input"] };
-    let mut reader = Reader::default();
-    match members.text("input") {
-        Some(text) => reader.messages.push(Message::user(text)),
-        None => drop(each(NAME, &members, "input", |item| reader.push(item))?),
-    }
-    Ok(Conversation {
-        system: system.map(Message::system).into_iter().collect(),
-        messages: reader.finish(),
-        fields: members.others(known),
-    })
-}
-
-/// Writes a request body: instructions, input items, and the other fields.
-#[must_use]
-pub fn write(conversation: &Conversation) -> String {
-    let mut out = JsonWriter::default();
-    out.begin(b'{');
-    if !conversation.system.is_empty() {
-        let texts: Vec<_> = conversation.system.iter().map(Message::text).collect();
-        out.text_member("instructions", &texts.join("\n\n"));
-    }
-    out.key("input");
-    out.begin(b'[');
-    for message in &conversation.messages {
-        write_message(message, &mut out);
-    }
-    out.end(b']');
-    out.fields(&conversation.fields, &["input"]);
-    out.end(b'}');
-    out.finish()
-}
 
 /// Makes messages of items.
 #[derive(Debug, Default)]
@@ -92,9 +41,18 @@ impl Reader {
             }
             Item::Input(message) => message,
         };
-        self.close();
-        self.messages.push(with_source(message, json));
+        self.add(with_source(message, json));
         Ok(())
+    }
+
+    /// Takes up a message that is no item.
+    pub(crate) fn add(&mut self, message: Message) {
+        self.close();
+        self.messages.push(message);
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.source.is_empty()
     }
 
     /// Ends the assistant message that is being read.
@@ -116,20 +74,6 @@ fn with_source(message: Message, source: &str) -> Message {
     let mut out = JsonWriter::default();
     write_message(&message, &mut out);
     if out.finish() == source { message } else { message.with_source(ORIGIN, source) }
-}
-
-/// Writes a message as one or more items into a list that is open.
-pub(crate) fn write_message(message: &Message, out: &mut JsonWriter) {
-    if let Some(source) = message.source(&ORIGIN) {
-        return out.raw(source);
-    }
-    if let Some(item) = whole_item(message.fields()) {
-        return out.raw(item.as_str());
-    }
-    match message.role() {
-        Role::Assistant => message.parts().iter().for_each(|part| write_model_item(part, out)),
-        _ => write_input(message, out),
-    }
 }
 
 enum Item {
@@ -316,143 +260,4 @@ fn keep_whole(value: &RawValue) -> Fields {
     let mut fields = Fields::EMPTY;
     fields.push(ORIGIN.as_str(), RawJson::from(value));
     fields
-}
-
-/// Returns the item that [`keep_whole`] kept: only a whole one has its type.
-fn whole_item(fields: &Fields) -> Option<&RawJson> {
-    let raw = fields.get(ORIGIN.as_str())?;
-    Members::of(raw.as_str())?.text("type").map(|_| raw)
-}
-
-fn write_input(message: &Message, out: &mut JsonWriter) {
-    let (results, others): (Vec<_>, Vec<_>) =
-        message.parts().iter().partition(|part| matches!(part, Part::ToolResult(_)));
-    for part in &results {
-        write_model_item(part, out);
-    }
-    if others.is_empty() && (!results.is_empty() || message.role() == Role::Tool) {
-        return;
-    }
-    out.begin(b'{');
-    out.text_member(
-        "role",
-        if message.role() == Role::Tool { "user" } else { message.role().as_str() },
-    );
-    out.key("content");
-    write_input_parts(others.into_iter(), out);
-    write_kept(&ORIGIN, message.fields(), &["role", "content"], out);
-    out.end(b'}');
-}
-
-fn write_input_parts<'a>(parts: impl Iterator<Item = &'a Part> + Clone, out: &mut JsonWriter) {
-    let mut plain = parts.clone();
-    if let (Some(Part::Text(Text { text, fields: None })), None) = (plain.next(), plain.next()) {
-        return out.text(text);
-    }
-    out.begin(b'[');
-    for part in parts {
-        match part {
-            Part::Text(text) => {
-                write_input_text(&text.text, text.fields.as_deref(), out);
-            }
-            Part::Media(media) => write_media(media, out),
-            Part::Json(raw) if accepts(&ORIGIN, raw) => out.raw(raw.as_str()),
-            _ => {}
-        }
-    }
-    out.end(b']');
-}
-
-fn write_input_text(text: &str, fields: Option<&Fields>, out: &mut JsonWriter) {
-    out.begin(b'{');
-    out.text_member("type", "input_text");
-    out.text_member("text", text);
-    write_kept(&ORIGIN, fields.unwrap_or(&Fields::EMPTY), &["type", "text", "item"], out);
-    out.end(b'}');
-}
-
-fn write_media(media: &Media, out: &mut JsonWriter) {
-    let name = match (media.kind, &media.source) {
-        (MediaKind::Audio, _) => return write_input_text(&placeholder(media), None, out),
-        (_, MediaSource::Reference(_)) => "file_id",
-        (MediaKind::File, MediaSource::Base64(_)) => "file_data",
-        (MediaKind::File, MediaSource::Url(_)) => "file_url",
-        (MediaKind::Image, _) => "image_url",
-    };
-    out.begin(b'{');
-    out.text_member(
-        "type",
-        if media.kind == MediaKind::File { "input_file" } else { "input_image" },
-    );
-    match &media.source {
-        MediaSource::Base64(data) => {
-            out.text_member(name, &to_data_url(media.mime.as_deref(), data).unwrap_or_default());
-        }
-        MediaSource::Reference(value) | MediaSource::Url(value) => out.text_member(name, value),
-    }
-    write_kept(&ORIGIN, &media.fields, &["type", name], out);
-    out.end(b'}');
-}
-
-/// Writes an item of the model, or the result of a call.
-fn write_model_item(part: &Part, out: &mut JsonWriter) {
-    match part {
-        Part::Text(text) => write_spoken(text, out),
-        Part::Reasoning(reasoning) => {
-            // An item that was not made by this API would be refused.
-            if let Some(item) = whole_item(&reasoning.fields) {
-                out.raw(item.as_str());
-            }
-        }
-        Part::ToolCall(call) => {
-            if let Some(item) = whole_item(&call.fields) {
-                return out.raw(item.as_str());
-            }
-            out.begin(b'{');
-            out.text_member("type", "function_call");
-            out.text_member("call_id", &call.id);
-            out.text_member("name", &call.name);
-            out.text_member("arguments", &call.arguments);
-            write_kept(&ORIGIN, &call.fields, &["type", "call_id", "name", "arguments"], out);
-            out.end(b'}');
-        }
-        Part::ToolResult(result) => {
-            if let Some(item) = whole_item(&result.fields) {
-                return out.raw(item.as_str());
-            }
-            out.begin(b'{');
-            out.text_member("type", "function_call_output");
-            out.text_member("call_id", &result.call_id);
-            out.key("output");
-            write_input_parts(result.content.iter(), out);
-            write_kept(&ORIGIN, &result.fields, &["type", "call_id", "output"], out);
-            out.end(b'}');
-        }
-        Part::Json(raw) if accepts(&ORIGIN, raw) => out.raw(raw.as_str()),
-        Part::Json(_) | Part::Media(_) => {}
-    }
-}
-
-fn write_spoken(text: &Text, out: &mut JsonWriter) {
-    let kept = text.fields.as_deref().and_then(|fields| kept(&ORIGIN, fields));
-    let item = kept.as_ref().and_then(|kept| kept.object("item"));
-    let inner = kept.map(|kept| kept.others(&["item", "type", "text"])).unwrap_or_default();
-    out.begin(b'{');
-    if let Some(item) = item {
-        out.fields(&item.others(&["role", "content"]), &[]);
-    }
-    out.text_member("role", "assistant");
-    out.key("content");
-    if inner.is_empty() {
-        out.text(&text.text);
-    } else {
-        out.begin(b'[');
-        out.begin(b'{');
-        out.text_member("type", "output_text");
-        out.text_member("text", &text.text);
-        out.fields(&inner, &[]);
-        out.end(b'}');
-        out.end(b']');
-    }
-    out.end(b'}');
 }

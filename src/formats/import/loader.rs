@@ -1,0 +1,296 @@
+//! Takes up one record after the other.
+
+use std::mem;
+
+use serde_json::value::RawValue;
+
+use super::{
+    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code, langchain, shape::Shape,
+    sharegpt,
+};
+use crate::{
+    error::{Error, Result},
+    formats::{Format, anthropic, gemini, openai_chat, openai_responses::Reader},
+    message::{
+        Message,
+        json::{Members, elements},
+        read::kind,
+    },
+};
+
+pub(super) struct Loader {
+    format: Option<Format>,
+    forced: bool,
+    pub(super) messages: Vec<Message>,
+    summary: Option<String>,
+    skipped: Vec<Skipped>,
+    repaired_lines: usize,
+    /// The record that is being read, and how many there were.
+    at: usize,
+    records: usize,
+    /// Where in the record: `messages[3]: `.
+    place: String,
+    items: Reader,
+    pub(super) claude_code: claude_code::State,
+    sharegpt: sharegpt::State,
+}
+
+impl Loader {
+    pub(super) fn new(format: Option<Format>) -> Self {
+        Self {
+            format,
+            forced: format.is_some(),
+            messages: Vec::new(),
+            summary: None,
+            skipped: Vec::new(),
+            repaired_lines: 0,
+            at: 0,
+            records: 0,
+            place: String::new(),
+            items: Reader::default(),
+            claude_code: claude_code::State::default(),
+            sharegpt: sharegpt::State::default(),
+        }
+    }
+
+    /// Reads a line, which may be a whole document. The first `summarized`
+    /// lines are not read at all, broken or not.
+    pub(super) fn line(&mut self, number: usize, json: &str, repaired: bool, summarized: usize) {
+        self.at = number;
+        self.records = self.records.saturating_add(1);
+        self.repaired_lines = self.repaired_lines.saturating_add(usize::from(repaired));
+        if self.records <= summarized {
+            return self.skip(SkipReason::AlreadySummarized, "the meta file says so");
+        }
+        match serde_json::from_str::<&RawValue>(json) {
+            Ok(value) => self.record(value),
+            Err(error) => self.skip(SkipReason::Malformed, error.to_string()),
+        }
+    }
+
+    pub(super) fn too_long(&mut self, number: usize) {
+        self.at = number;
+        self.records = self.records.saturating_add(1);
+        self.skip(SkipReason::TooLong, format!("more than {MAX_MESSAGE} bytes"));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.items.is_empty() && self.summary.is_none()
+    }
+
+    pub(super) fn skip(&mut self, reason: SkipReason, detail: impl Into<String>) {
+        if let Some(known) = self.skipped.iter_mut().find(|known| known.reason == reason) {
+            known.count = known.count.saturating_add(1);
+            return;
+        }
+        let detail = self.place.clone() + &detail.into();
+        self.skipped.push(Skipped { reason, count: 1, first: self.at, detail });
+    }
+
+    /// Begins anew after a summary that stands for all messages so far.
+    pub(super) fn summarized(&mut self, summary: Option<String>) {
+        self.flush();
+        for _ in mem::take(&mut self.messages) {
+            self.skip(SkipReason::AlreadySummarized, "a summary follows");
+        }
+        self.claude_code.forget_last();
+        self.summary = summary;
+    }
+
+    pub(super) fn finish(mut self, meta: Option<Meta>) -> Result<Import> {
+        self.flush();
+        if let Some(meta) = meta {
+            self.summary = meta.summary.or(self.summary);
+            self.format = Some(Format::PicoClaw);
+        }
+        match self.format {
+            Some(format) if !self.messages.is_empty() || self.summary.is_some() => Ok(Import {
+                format,
+                messages: self.messages,
+                summary: self.summary,
+                skipped: self.skipped,
+                repaired_lines: self.repaired_lines,
+            }),
+            _ => {
+                let formats = Format::ALL.map(Format::as_str).join(", ");
+                let why = self.skipped.first().map(|it| format!("; {it}")).unwrap_or_default();
+                Err(Error::message(NAME, format!("no message of a known format ({formats}){why}")))
+            }
+        }
+    }
+
+    fn record(&mut self, value: &RawValue) {
+        let Some(list) = elements(value) else { return self.object(value) };
+        for (at, value) in (1..).zip(list) {
+            if self.records <= 1 {
+                self.at = at;
+            }
+            self.object(value);
+        }
+    }
+
+    fn object(&mut self, value: &RawValue) {
+        let Some(members) = Members::of(value.get()) else {
+            let detail = format!("a record is a JSON object, this is {}", kind(value.get()));
+            return self.skip(SkipReason::Malformed, detail);
+        };
+        let Some(shape) = Shape::of(&members) else {
+            return self.skip(SkipReason::NotAMessage, "no known kind of record");
+        };
+        match shape {
+            Shape::Message(_) => self.message(value),
+            _ if !self.accept(shape.format()) => {}
+            Shape::Body(format) => self.body(format, &members),
+            Shape::Line(Format::Codex) => self.codex_line(&members),
+            Shape::Line(_) => self.claude_code_line(&members),
+        }
+    }
+
+    /// Notes the format. A record of one that is not asked for is skipped.
+    fn accept(&mut self, found: Format) -> bool {
+        if self.forced {
+            let wanted = self.format.unwrap_or(found);
+            if family(wanted) != family(found) {
+                self.skip(SkipReason::NotAMessage, format!("this is {found}, not {wanted}"));
+                return false;
+            }
+        } else {
+            self.format = Some(match (self.format, found) {
+                (None | Some(Format::OpenAiChat), Format::Anthropic) => Format::Anthropic,
+                (None | Some(Format::OpenAiResponses), Format::Codex) => Format::Codex,
+                (Some(Format::OpenAiChat), Format::OpenAiResponses) => found,
+                (Some(format), _) => format,
+                (None, found) => found,
+            });
+        }
+        true
+    }
+
+    fn body(&mut self, format: Format, members: &Members<'_>) {
+        self.flush();
+        self.sharegpt = sharegpt::State::default();
+        match format {
+            Format::Gemini => {
+                let system = members.get("systemInstruction");
+                self.system(
+                    system.or_else(|| members.get("system_instruction")),
+                    gemini::read_system,
+                );
+                self.each(members, "contents", Self::message);
+            }
+            Format::OpenAiResponses => {
+                self.messages.extend(members.text("instructions").map(Message::system));
+                self.messages.extend(members.text("input").map(Message::user));
+                self.each(members, "input", Self::item);
+                self.flush();
+            }
+            Format::ShareGpt => {
+                self.messages.extend(members.text("system").map(Message::system));
+                self.each(members, "conversations", Self::message);
+                self.each(members, "conversation", Self::message);
+            }
+            _ => {
+                if format == Format::PicoClaw {
+                    let summary = members.text("summary");
+                    self.summary = summary.filter(|text| !text.trim().is_empty());
+                }
+                self.system(members.get("system"), anthropic::read_system);
+                self.each(members, "messages", Self::message);
+            }
+        }
+    }
+
+    fn system(&mut self, value: Option<&RawValue>, read: fn(&RawValue) -> Result<Message, String>) {
+        if let Some(value) = value {
+            self.add(read(value));
+        }
+    }
+
+    fn each(&mut self, members: &Members<'_>, name: &str, take: fn(&mut Self, &RawValue)) {
+        let list = members.get(name).and_then(elements).unwrap_or_default();
+        for (at, value) in list.into_iter().enumerate() {
+            self.place = format!("{name}[{at}]: ");
+            take(self, value);
+        }
+        self.place.clear();
+    }
+
+    fn message(&mut self, value: &RawValue) {
+        let json = value.get();
+        if json.len() > MAX_MESSAGE {
+            return self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
+        }
+        let Some(members) = Members::of(json) else {
+            let detail = format!("a message is a JSON object, this is {}", kind(json));
+            return self.skip(SkipReason::Malformed, detail);
+        };
+        let found = match (Shape::of(&members), self.format) {
+            // Among items a message looks like one of OpenAI's chat.
+            (
+                Some(Shape::Message(Format::OpenAiChat)),
+                Some(Format::Codex | Format::OpenAiResponses),
+            ) => Format::OpenAiResponses,
+            (Some(Shape::Message(found)), _) => found,
+            _ => return self.skip(SkipReason::NotAMessage, "no known kind of message"),
+        };
+        if !self.accept(found) {
+            return;
+        }
+        if found == Format::OpenAiResponses {
+            return self.item(value);
+        }
+        self.flush();
+        let read = match found {
+            Format::Gemini => gemini::read_message(value),
+            Format::LangChain => langchain::read_message(&members),
+            Format::ShareGpt => self.sharegpt.read_turn(&members),
+            _ if self.is_anthropic(&members) => {
+                if members.only(&["role", "content"]) {
+                    anthropic::read_message(value)
+                } else {
+                    anthropic::read_spoken(&members)
+                }
+            }
+            _ => openai_chat::read_message(json),
+        };
+        self.add(read);
+    }
+
+    /// Takes up an item of OpenAI Responses.
+    pub(super) fn item(&mut self, value: &RawValue) {
+        if value.get().len() > MAX_MESSAGE {
+            return self.skip(SkipReason::TooLong, format!("{} bytes", value.get().len()));
+        }
+        if let Err(problem) = self.items.push(value) {
+            self.skip(SkipReason::Malformed, problem);
+        }
+    }
+
+    /// Plain messages look the same in both formats: what was found decides.
+    fn is_anthropic(&self, members: &Members<'_>) -> bool {
+        let role = members.text("role");
+        self.format == Some(Format::Anthropic)
+            && matches!(role.as_deref(), Some("assistant" | "system" | "user"))
+    }
+
+    pub(super) fn add(&mut self, read: Result<Message, String>) {
+        match read {
+            Ok(message) => self.messages.push(message),
+            Err(problem) => self.skip(SkipReason::Malformed, problem),
+        }
+    }
+
+    /// Ends the messages that are made of items.
+    fn flush(&mut self) {
+        self.messages.extend(mem::take(&mut self.items).finish());
+    }
+}
+
+/// Formats whose records look alike.
+const fn family(format: Format) -> Format {
+    match format {
+        Format::Anthropic | Format::PicoClaw => Format::OpenAiChat,
+        Format::Codex => Format::OpenAiResponses,
+        other => other,
+    }
+}

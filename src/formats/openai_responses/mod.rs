@@ -1,0 +1,61 @@
+//! `OpenAI` Responses items (`/v1/responses`).
+//!
+//! The model's items between two inputs (reasoning, messages, calls, and those
+//! of built-in tools) become one assistant message, as other formats have it.
+//! Reasoning and compaction items pass through untouched.
+
+mod read;
+mod write;
+
+pub(crate) use self::{read::Reader, write::write_message};
+
+use super::{Conversation, body, each};
+use crate::{
+    error::Result,
+    message::{Message, Origin, json::JsonWriter},
+};
+
+const NAME: &str = "OpenAI responses";
+const ORIGIN: Origin = Origin::OpenAiResponses;
+
+/// Reads a request body.
+///
+/// # Errors
+///
+/// [`Error::is_message`](crate::Error::is_message) where the text is not JSON
+/// (with line and column), or an item has another shape than the API takes.
+pub fn parse(text: &str) -> Result<Conversation> {
+    let members = body(NAME, text)?;
+    let system = members.text("instructions");
+    let known = if system.is_some() { &["input", "instructions"][..] } else { &["input"] };
+    let mut reader = Reader::default();
+    match members.text("input") {
+        Some(text) => reader.add(Message::user(text)),
+        None => drop(each(NAME, &members, "input", |item| reader.push(item))?),
+    }
+    Ok(Conversation {
+        system: system.map(Message::system).into_iter().collect(),
+        messages: reader.finish(),
+        fields: members.others(known),
+    })
+}
+
+/// Writes a request body: instructions, input items, and the other fields.
+#[must_use]
+pub fn write(conversation: &Conversation) -> String {
+    let mut out = JsonWriter::default();
+    out.begin(b'{');
+    if !conversation.system.is_empty() {
+        let texts: Vec<_> = conversation.system.iter().map(Message::text).collect();
+        out.text_member("instructions", &texts.join("\n\n"));
+    }
+    out.key("input");
+    out.begin(b'[');
+    for message in &conversation.messages {
+        write_message(message, &mut out);
+    }
+    out.end(b']');
+    out.fields(&conversation.fields, &["input"]);
+    out.end(b'}');
+    out.finish()
+}
