@@ -9,6 +9,7 @@ pub mod formats;
 mod manager;
 mod message;
 mod plan;
+mod provider;
 mod session;
 mod store;
 mod summarize;
@@ -29,6 +30,9 @@ pub use crate::{
         Reasoning, Role, Text, ToolCall, ToolResult,
     },
     plan::{Measured, Skip, Trigger},
+    provider::{
+        ChatRequest, ChatResponse, FinishReason, LlmProvider, ProviderError, ProviderErrorKind,
+    },
     session::{
         Dropped, Pause, PauseUntil, Revision, SessionKey, SessionOptions, SessionState, Size,
         Snapshot, SnapshotMark, SnapshotRef, StoredSummary, View,
