@@ -79,29 +79,30 @@ impl Folder {
         open_regular(path, false)
     }
 
-    /// Writes bytes at a place, which becomes the file's end before, and makes
-    /// them durable. On failure the file is cut back to that place.
+    /// Writes bytes at a place, which is the file's end from then on, and makes
+    /// them durable. What a failure leaves is for [`Self::cut_back`].
     pub(super) fn write_at(&self, path: &Path, place: u64, bytes: &[u8]) -> io::Result<()> {
         self.step(Step::Open)?;
-        let (mut file, is_new) = match open_regular(path, true)? {
-            Some(file) => (file, false),
+        match open_regular(path, true)? {
+            Some(mut file) => self.write_end(&mut file, place, bytes),
             None if place == 0 => {
                 self.step(Step::Create)?;
-                (new_file(path)?, true)
+                self.write_end(&mut new_file(path)?, place, bytes)?;
+                self.sync_folder()
             }
-            None => return Err(io::Error::new(io::ErrorKind::NotFound, "it was removed")),
-        };
-        let written = self.write_end(&mut file, place, bytes);
-        let written = written.and_then(|()| if is_new { self.sync_folder() } else { Ok(()) });
-        if written.is_err() {
-            // Where this fails as well, the next write cuts first or fails.
-            let cut = self.cut(&file, place).and_then(|()| self.sync(&file));
-            let gone = if is_new { self.unlink(path) } else { Ok(()) };
-            if let Err(error) = cut.and(gone) {
-                tracing::warn!(file = %path.display(), %error, "jsonl store: could not cut back");
-            }
+            None => Err(io::Error::new(io::ErrorKind::NotFound, "it was removed")),
         }
-        written
+    }
+
+    /// Takes back what a failed write may have left behind a place.
+    pub(super) fn cut_back(&self, path: &Path, place: u64) -> io::Result<()> {
+        if place == 0 {
+            return self.remove(path).map(drop);
+        }
+        self.step(Step::Open)?;
+        let Some(file) = open_regular(path, true)? else { return Ok(()) };
+        self.cut(&file, place)?;
+        self.sync(&file)
     }
 
     fn write_end(&self, file: &mut File, place: u64, bytes: &[u8]) -> io::Result<()> {

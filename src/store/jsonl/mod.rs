@@ -140,8 +140,7 @@ impl JsonlStore {
             return Arc::clone(&slot);
         }
         if self.slots.len() >= MAX_SLOTS {
-            // The map's lock is held: one that is in use stays.
-            self.slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+            self.slots.retain(|_, slot| !is_idle(slot));
         }
         let slot =
             self.slots.entry(key.clone()).or_insert_with(|| Arc::new(Slot::new(key.clone())));
@@ -150,8 +149,7 @@ impl JsonlStore {
 
     /// Forgets a session that does not exist.
     fn release(&self, key: &SessionKey) {
-        let idle = |slot: &Arc<Slot>| Arc::strong_count(slot) == 1;
-        self.slots.remove_if(key, |_, slot| idle(slot) && slot.exists() == Some(false));
+        self.slots.remove_if(key, |_, slot| is_idle(slot) && slot.exists() != Some(true));
     }
 
     /// Runs blocking work on a session.
@@ -237,6 +235,12 @@ impl Archive for JsonlStore {
     ) -> Result<Vec<StoredMessage>> {
         self.read(key, move |slot, folder| slot.transcript(folder, positions)).await
     }
+}
+
+/// Returns true when a slot can be forgotten. The map's lock is held
+/// meanwhile: nobody can take it.
+fn is_idle(slot: &Arc<Slot>) -> bool {
+    Arc::strong_count(slot) == 1 && slot.is_clean()
 }
 
 /// Returns the keys of all files, in the order of their bytes.

@@ -39,10 +39,13 @@ pub(super) struct Slot {
     queue: Mutex<Queue>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Known {
     tip: Tip,
     marks: Vec<Mark>,
+    /// Set while the file may hold more than was acknowledged: only memory
+    /// knows where that ends.
+    uncut: bool,
 }
 
 #[derive(Debug, Default)]
@@ -83,6 +86,12 @@ impl Slot {
             Ok(Some(key)) if key == self.key => Ok(true),
             _ => self.tip(folder).map(|tip| tip.held.is_some()),
         }
+    }
+
+    /// Returns true when nothing is lost by forgetting what memory knows, as
+    /// long as nobody uses it.
+    pub(super) fn is_clean(&self) -> bool {
+        lock(&self.known).as_ref().is_none_or(|known| !known.uncut)
     }
 
     /// Reads what is sent of the session, and its state.
@@ -163,7 +172,7 @@ impl Slot {
         let Scan { tip, marks, damaged } =
             scan.map_err(|error| self.failed("read", folder, error))?;
         folder.count_repaired(damaged);
-        let known = Known { tip, marks };
+        let known = Known { tip, marks, uncut: false };
         let seen = look(&known);
         *lock(&self.known) = Some(known);
         Ok(seen)
@@ -239,14 +248,24 @@ impl Slot {
         if bytes.is_empty() {
             return (answers, Ok(()));
         }
-        if let Err(error) = folder.write_at(&self.path(folder), tip.len, &bytes) {
+        let path = self.path(folder);
+        if let Err(error) = folder.write_at(&path, tip.len, &bytes) {
             // It has ids of messages that are not kept.
             *ids = None;
+            // Where this fails as well, the next write cuts first, or fails.
+            let uncut = folder.cut_back(&path, tip.len);
+            if let Err(error) = &uncut {
+                tracing::warn!(file = %path.display(), %error, "jsonl store: could not cut back");
+            }
+            if let Some(known) = &mut *lock(&self.known) {
+                known.uncut = uncut.is_err();
+            }
             return (answers, Err(self.failed("write", folder, error)));
         }
         tip.len = tip.len.saturating_add(bytes.len() as u64);
         if let Some(known) = &mut *lock(&self.known) {
             known.tip = tip;
+            known.uncut = false;
             known.marks.extend(marks);
         }
         (answers, Ok(()))
@@ -270,10 +289,13 @@ impl Slot {
 
     fn remove(&self, folder: &Folder) -> Result<Removed> {
         let existing = self.tip(folder)?.held;
-        let removed = folder.remove(&self.path(folder));
-        *lock(&self.ids) = None;
-        // After a failure the file itself says whether it is gone.
-        *lock(&self.known) = removed.is_ok().then(|| Known { tip: Tip::default(), marks: vec![] });
+        let path = self.path(folder);
+        let removed = folder.remove(&path);
+        // A failure may come after the file is gone.
+        if removed.is_ok() || matches!(path.try_exists(), Ok(false)) {
+            *lock(&self.ids) = None;
+            *lock(&self.known) = Some(Known::default());
+        }
         match removed {
             Ok(_) => {
                 Ok(existing.map_or_else(Removed::default, |held| Removed::existing(held.messages)))
