@@ -1,7 +1,7 @@
 //! Anthropic Messages (`anthropic-version: 2023-06-01`).
 //!
 //! The results of tools come in user messages and stay there, as parts.
-//! Thinking is a [`Reasoning`](crate::Reasoning) part with its signature;
+//! Thinking is a [`Reasoning`] part with its signature;
 //! redacted thinking, server tools, compaction and MCP blocks pass through as
 //! [`Part::Json`].
 

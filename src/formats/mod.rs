@@ -8,6 +8,18 @@
 //! very text that it was read from; one that was stored in between is written
 //! anew, with the same meaning.
 //!
+//! | format | read | write | version |
+//! |---|---|---|---|
+//! | [OpenAI Chat Completions](openai_chat) | yes | yes | `/v1`, with its first form of tools |
+//! | [OpenAI Responses](openai_responses) | yes | yes | `/v1` |
+//! | [Anthropic Messages](anthropic) | yes | yes | `2023-06-01` |
+//! | [Gemini](gemini) | yes | yes | `v1beta` |
+//! | Claude Code | yes | no | session files since 1.0 |
+//! | Codex | yes | no | rollout files, both forms |
+//! | LangChain | yes | no | `messages_to_dict`, `dumpd`, model dumps |
+//! | picoclaw | yes | no | session JSON; JSON lines with a meta file |
+//! | ShareGPT | yes | no | |
+//!
 //! # Example
 //!
 //! ```

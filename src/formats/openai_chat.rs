@@ -1,7 +1,7 @@
 //! `OpenAI` Chat Completions, and the many endpoints that speak it.
 //!
 //! Messages have this form in the crate's own serde form too; see
-//! [`Message`](crate::Message).
+//! [`Message`].
 
 use super::{Conversation, accepts, body, each, placeholder};
 use crate::{

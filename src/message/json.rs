@@ -17,7 +17,7 @@ pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 impl<'a> Members<'a> {
     /// Reads an object; `None` for any other value.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        parse(text, '{')
     }
 
     /// Returns the last member of that name that is not null, as JSON readers
@@ -71,12 +71,18 @@ impl<'a> Members<'a> {
 
 /// Returns the text of a JSON string.
 pub(crate) fn text_of(value: &RawValue) -> Option<String> {
-    serde_json::from_str(value.get()).ok()
+    parse(value.get(), '"')
 }
 
 /// Returns the elements of a JSON array.
 pub(crate) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(value.get()).ok()
+    parse(value.get(), '[')
+}
+
+/// Parses a value that begins so. Asked for another, `serde_json` would copy the
+/// whole of it into an error.
+fn parse<'a, T: Deserialize<'a>>(json: &'a str, begins: char) -> Option<T> {
+    json.trim_ascii_start().starts_with(begins).then(|| serde_json::from_str(json).ok())?
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -103,14 +109,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
+/// How JSON is spelled.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Style {
+    /// Without spaces, as most libraries write it.
+    #[default]
+    Compact,
+    /// With a space after each comma and colon, as Python writes it.
+    Spaced,
+    /// So, and with everything but ASCII escaped: Python's default.
+    SpacedAscii,
+}
+
 /// Writes JSON text piece by piece and sets the commas.
 #[derive(Debug, Default)]
 pub(crate) struct JsonWriter {
     out: Vec<u8>,
     comma: bool,
+    style: Style,
 }
 
 impl JsonWriter {
+    pub(crate) fn with_style(style: Style) -> Self {
+        Self { style, ..Self::default() }
+    }
+
     pub(crate) fn begin(&mut self, bracket: u8) {
         self.separate();
         self.out.push(bracket);
@@ -124,14 +147,18 @@ impl JsonWriter {
 
     pub(crate) fn key(&mut self, name: &str) {
         self.text(name);
-        self.out.push(b':');
+        self.out.extend_from_slice(if self.style == Style::Compact { b":" } else { b": " });
         self.comma = false;
     }
 
     pub(crate) fn text(&mut self, text: &str) {
         self.separate();
+        let start = self.out.len();
         // Text into memory: there is nothing that can fail.
         let _ = serde_json::to_writer(&mut self.out, text);
+        if self.style == Style::SpacedAscii {
+            self.escape_from(start);
+        }
     }
 
     /// Writes what is JSON already.
@@ -163,9 +190,22 @@ impl JsonWriter {
         String::from_utf8(self.out).unwrap_or_default()
     }
 
+    fn escape_from(&mut self, start: usize) {
+        let written = self.out.split_off(start.min(self.out.len()));
+        for c in String::from_utf8_lossy(&written).chars() {
+            if matches!(c, ' '..='~') {
+                self.out.extend(u8::try_from(c));
+                continue;
+            }
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                self.out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
+    }
+
     fn separate(&mut self) {
         if self.comma {
-            self.out.push(b',');
+            self.out.extend_from_slice(if self.style == Style::Compact { b"," } else { b", " });
         }
         self.comma = true;
     }

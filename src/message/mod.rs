@@ -15,6 +15,8 @@ use std::{
     time::SystemTime,
 };
 
+use self::json::Style;
+
 pub use self::{
     id::MessageId,
     part::{Media, MediaKind, MediaSource, Origin, Part, Reasoning, Text, ToolCall, ToolResult},
@@ -97,6 +99,7 @@ impl Role {
 #[derive(Clone, Debug)]
 pub struct Message {
     role: Role,
+    style: Style,
     parts: Vec<Part>,
     id: Option<MessageId>,
     // Boxed, since most messages have none of it and a session holds many.
@@ -111,7 +114,8 @@ struct Rare {
     partial: bool,
     fields: Fields,
     /// The text that the message was read from, where writing it anew in that
-    /// format would give another one. Any change of the content clears it.
+    /// format would give another one in any style. A change of the content
+    /// clears it.
     source: Option<(Origin, Arc<str>)>,
 }
 
@@ -119,7 +123,10 @@ impl Message {
     /// Creates a message from a role and its parts.
     #[must_use]
     pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
-        Self { role, parts: parts.into_iter().collect(), id: None, rare: None }
+        let mut parts: Vec<Part> = parts.into_iter().collect();
+        // A session holds many messages, most of a single part.
+        parts.shrink_to_fit();
+        Self { role, style: Style::Compact, parts, id: None, rare: None }
     }
 
     /// Creates a system message.
@@ -220,7 +227,8 @@ impl Message {
         self
     }
 
-    /// Sets the fields that this crate does not know.
+    /// Sets the fields that this crate does not know. One that takes a name of
+    /// the serde form, such as `content`, is not written.
     #[must_use]
     pub fn with_fields(mut self, fields: Fields) -> Self {
         self.forget_source();
@@ -346,6 +354,7 @@ impl Message {
     }
 
     fn forget_source(&mut self) {
+        self.style = Style::Compact;
         if let Some(rare) = &mut self.rare {
             rare.source = None;
         }

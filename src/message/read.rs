@@ -47,10 +47,8 @@ impl Message {
         if let Some(name) = name {
             message = message.with_name(name);
         }
-        if let Some(wire) = write::without_session(text, &members)
-            && wire != message.wire_json()
-        {
-            message = message.with_source(Origin::OpenAiChat, wire);
+        if let Some(wire) = write::without_session(text, &members) {
+            message = message.with_wire_text(&wire);
         }
         Ok(session.put_into(message))
     }

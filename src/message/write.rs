@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role, Text,
     ToolCall, ToolResult,
-    json::{JsonWriter, Members},
+    json::{JsonWriter, Members, Style},
     read,
 };
 
@@ -67,9 +67,25 @@ impl Message {
         if let Some(source) = self.source(&Origin::OpenAiChat) {
             return Cow::Borrowed(source);
         }
-        let mut out = JsonWriter::default();
+        let mut out = JsonWriter::with_style(self.style);
         self.write_canonical(&mut out);
         Cow::Owned(out.finish())
+    }
+
+    /// Keeps the text that the message was read from: its style, where that is
+    /// all that is needed to write it again.
+    pub(super) fn with_wire_text(mut self, wire: &str) -> Self {
+        for style in [Style::Compact, Style::Spaced, Style::SpacedAscii] {
+            self.style = style;
+            if self.wire_json() == wire {
+                return self;
+            }
+            if style == Style::Compact && !wire.starts_with("{\"role\": ") {
+                break;
+            }
+        }
+        self.style = Style::Compact;
+        self.with_source(Origin::OpenAiChat, wire)
     }
 
     fn write_canonical(&self, out: &mut JsonWriter) {
@@ -129,9 +145,9 @@ impl Message {
 
 /// Returns the text of a message without its `_session`; `None` where that is
 /// not the last member, as a host may have written it.
-pub(crate) fn without_session(text: &str, members: &Members<'_>) -> Option<String> {
+pub(crate) fn without_session<'a>(text: &'a str, members: &Members<'_>) -> Option<Cow<'a, str>> {
     match members.0.iter().filter(|(key, _)| key == "_session").count() {
-        0 => return Some(text.to_owned()),
+        0 => return Some(Cow::Borrowed(text)),
         1 => {}
         _ => return None,
     }
@@ -143,7 +159,7 @@ pub(crate) fn without_session(text: &str, members: &Members<'_>) -> Option<Strin
     let head = head.strip_suffix(session.get())?.trim_end().strip_suffix(':')?;
     let head = head.trim_end().strip_suffix("\"_session\"")?;
     let head = head.trim_end().strip_suffix(',')?;
-    Some([head, space, "}"].concat())
+    Some(Cow::Owned([head, space, "}"].concat()))
 }
 
 /// Returns the fields as one object, or `None` where there are none.

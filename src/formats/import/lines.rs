@@ -40,11 +40,13 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Returns everything that follows.
-    pub(super) fn rest(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.reader.read_to_end(&mut bytes)?;
-        Ok(bytes)
+    /// Adds everything that follows to the line that was read last.
+    pub(super) fn append_rest(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        bytes.push(b'\n');
+        if self.reader.read_to_end(bytes)? == 0 {
+            bytes.pop();
+        }
+        Ok(())
     }
 
     fn next(&mut self, limit: usize) -> io::Result<Option<Line>> {

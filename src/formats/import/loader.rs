@@ -58,7 +58,7 @@ impl Loader {
     pub(super) fn line(&mut self, number: usize, json: &str, repaired: bool, summarized: usize) {
         self.at = number;
         self.records = self.records.saturating_add(1);
-        self.repaired_lines = self.repaired_lines.saturating_add(usize::from(repaired));
+        self.repaired(repaired);
         if self.records <= summarized {
             return self.skip(SkipReason::AlreadySummarized, "the meta file says so");
         }
@@ -66,6 +66,11 @@ impl Loader {
             Ok(value) => self.record(value),
             Err(error) => self.skip(SkipReason::Malformed, error.to_string()),
         }
+    }
+
+    /// Counts a line that had to be repaired.
+    pub(super) fn repaired(&mut self, repaired: bool) {
+        self.repaired_lines = self.repaired_lines.saturating_add(usize::from(repaired));
     }
 
     pub(super) fn too_long(&mut self, number: usize) {

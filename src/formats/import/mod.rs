@@ -15,6 +15,7 @@ use std::{
     path::Path,
 };
 
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use self::{
@@ -219,73 +220,57 @@ impl Importer {
         let Some(first) = lines.next_filled(usize::MAX).map_err(failed)? else {
             return Err(Error::message(NAME, "there is nothing to read"));
         };
-        let Line::Text(first) = first else {
+        let Line::Text(bytes) = first else {
             return Err(Error::message(NAME, "the first line is too long"));
         };
         let number = lines.number();
-        let (text, repaired) = repair(first);
-        let whole = serde_json::from_str::<&RawValue>(&text).map(drop);
-        let rest = match whole {
-            Ok(()) => None,
-            Err(_) => Some(lines.rest().map_err(failed)?),
-        };
         let skip = self.meta.as_ref().map_or(0, |meta| meta.skip);
-        match rest {
-            None => {
-                loader.line(number, &text, repaired, skip);
-                drop(text);
-                Self::lines(&mut loader, &mut lines, skip).map_err(failed)?;
-            }
-            Some(rest) => Self::document(&mut loader, number, text, repaired, rest, skip)?,
+        let (text, repaired) = repair(bytes);
+        if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+            loader.line(number, &text, repaired, skip);
+            drop(text);
+            read_lines(&mut loader, &mut lines, skip).map_err(failed)?;
+        } else {
+            let mut bytes = text.into_bytes();
+            lines.append_rest(&mut bytes).map_err(failed)?;
+            loader.repaired(repaired);
+            read_document(&mut loader, number, bytes, skip)?;
         }
         loader.finish(self.meta)
     }
+}
 
-    fn lines<R: BufRead>(loader: &mut Loader, lines: &mut Lines<R>, skip: usize) -> io::Result<()> {
-        while let Some(line) = lines.next_filled(MAX_MESSAGE)? {
-            match line {
-                Line::Text(bytes) => {
-                    let (text, repaired) = repair(bytes);
-                    loader.line(lines.number(), &text, repaired, skip);
-                }
-                Line::TooLong => loader.too_long(lines.number()),
+fn read_lines<R: BufRead>(
+    loader: &mut Loader,
+    lines: &mut Lines<R>,
+    skip: usize,
+) -> io::Result<()> {
+    while let Some(line) = lines.next_filled(MAX_MESSAGE)? {
+        match line {
+            Line::Text(bytes) => {
+                let (text, repaired) = repair(bytes);
+                loader.line(lines.number(), &text, repaired, skip);
             }
+            Line::TooLong => loader.too_long(lines.number()),
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Reads a document that goes on after its first line, or else lines of
-    /// which the first is broken.
-    fn document(
-        loader: &mut Loader,
-        number: usize,
-        mut text: String,
-        repaired: bool,
-        rest: Vec<u8>,
-        skip: usize,
-    ) -> Result<()> {
-        let first = text.len();
-        let (rest, rest_repaired) = repair(rest);
-        if !rest.is_empty() {
-            text.push('\n');
-            text.push_str(&rest);
-        }
-        drop(rest);
-        let Err(error) = serde_json::from_str::<&RawValue>(&text) else {
-            loader.line(number, &text, repaired || rest_repaired, 0);
-            return Ok(());
-        };
-        let (head, tail) = text.split_at_checked(first).unwrap_or((&text, ""));
-        if head.trim().starts_with('[') || head.trim() == "{" {
-            return Err(Error::message(NAME, error.to_string()));
-        }
-        loader.line(number, head, repaired, skip);
-        let mut lines = Lines::new(tail.trim_start_matches('\n').as_bytes()).after(number);
-        Self::lines(loader, &mut lines, skip)
-            .map_err(|error| Error::message(NAME, error.to_string()))?;
-        if loader.is_empty() {
-            return Err(Error::message(NAME, error.to_string()));
-        }
-        Ok(())
+/// Reads a document of several lines, or else lines of which the first is broken.
+fn read_document(loader: &mut Loader, number: usize, bytes: Vec<u8>, skip: usize) -> Result<()> {
+    let (text, repaired) = repair(bytes);
+    let Err(error) = serde_json::from_str::<&RawValue>(&text) else {
+        loader.line(number, &text, repaired, 0);
+        return Ok(());
+    };
+    let failed = |error: &dyn fmt::Display| Error::message(NAME, error.to_string());
+    let first = text.lines().next().unwrap_or_default().trim();
+    if first.starts_with('[') || first == "{" {
+        return Err(failed(&error));
     }
+    loader.repaired(repaired);
+    let mut lines = Lines::new(text.as_bytes()).after(number.saturating_sub(1));
+    read_lines(loader, &mut lines, skip).map_err(|error| failed(&error))?;
+    if loader.is_empty() { Err(failed(&error)) } else { Ok(()) }
 }
