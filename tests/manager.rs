@@ -51,7 +51,7 @@ async fn disabled_returns_at_once() {
     assert!(matches!(sessions.maybe_summarize("chat").await, Outcome::Disabled));
 }
 
-/// Holds each append after the store has taken it, until released.
+/// Holds each append and commit after the store has taken it, until released.
 #[derive(Debug)]
 struct Slow {
     store: MemoryStore,
@@ -71,7 +71,10 @@ impl SessionStore for Slow {
         self.store.load(key).await
     }
     async fn commit(&self, key: &SessionKey, commit: Commit) -> Result<CommitResult> {
-        self.store.commit(key, commit).await
+        let result = self.store.commit(key, commit).await?;
+        self.taken.add_permits(1);
+        self.released.acquire().await.unwrap().forget();
+        Ok(result)
     }
     async fn rewrite(&self, key: &SessionKey, rewrite: Rewrite) -> Result<RewriteResult> {
         self.store.rewrite(key, rewrite).await
@@ -132,6 +135,44 @@ async fn append_future_dropped_is_consistent() {
     let transcript = sessions.transcript("chat", 0..10).await.unwrap();
     assert_eq!(transcript.len(), 3);
     assert_eq!(sessions.history("chat").await.unwrap().mark().len, 3);
+}
+
+#[tokio::test]
+async fn commit_future_dropped_is_consistent() {
+    let (store, sessions) = slow();
+    store.released.add_permits(1);
+    sessions.add_messages("chat", messages(0..20)).await.unwrap();
+    assert_eq!(sessions.history("chat").await.unwrap().len(), 20);
+
+    poll_and_drop(sessions.force_compression("chat")).await;
+    store.released.add_permits(1);
+    while sessions.history("chat").await.unwrap().dropped() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let loaded = store.load(&SessionKey::new("chat").unwrap()).await.unwrap().unwrap();
+    let history = sessions.history("chat").await.unwrap();
+    assert_eq!(history.mark().revision, loaded.state.revision);
+    assert_eq!((history.cut(), history.len()), (loaded.state.view.cut, loaded.window.len()));
+}
+
+#[tokio::test]
+async fn a_compaction_cancelled_in_mid_commit_is_applied_and_says_so() {
+    let (store, _) = slow();
+    let shared: Arc<dyn SessionStore> = Arc::clone(&store) as _;
+    let sessions = SessionManager::builder()
+        .shared_store(shared)
+        .summarizer(Stub::says("All parts do well."))
+        .build()
+        .unwrap();
+    store.released.add_permits(1);
+    sessions.add_messages("chat", messages(0..24)).await.unwrap();
+    store.taken.acquire().await.unwrap().forget();
+    let Outcome::Started(handle) = sessions.maybe_summarize("chat").await else { panic!() };
+    store.taken.acquire().await.unwrap().forget();
+    handle.cancel();
+    store.released.add_permits(1);
+    assert!(handle.await.applied().is_some());
+    assert_eq!(sessions.history("chat").await.unwrap().len(), 4);
 }
 
 #[tokio::test]

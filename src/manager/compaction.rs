@@ -86,21 +86,34 @@ pub(super) struct Job {
     pub(super) trigger: Option<Trigger>,
 }
 
+/// A summary that passed, and where it goes.
+struct Proposal {
+    planned: Planned,
+    view: View,
+    /// Tokens of the new summary as it is sent.
+    sent: Tokens,
+    done: Compaction,
+}
+
 impl Job {
-    /// The order at the end: record the pause, free the claim, then report.
+    /// Plans and asks, which a cancellation may end at any moment; then
+    /// commits in a task of its own, which nothing ends half-way.
     pub(super) async fn run(self, inner: Arc<Inner>, claim: Claim) {
-        let report = match self.compact(&inner).await {
-            Ok(compaction) => Report::Applied(compaction),
-            Err(report) => {
-                self.pause(&inner, &report).await;
-                report
-            }
-        };
-        self.log(&report);
-        claim.finish(report);
+        let proposal = self.propose(&inner).await;
+        let runtime = inner.runtime.clone();
+        runtime.spawn(async move {
+            let report = match proposal {
+                Ok(proposal) => self.commit(&inner, proposal).await,
+                Err(report) => report,
+            };
+            // The order: record the pause, free the claim, then report.
+            self.pause(&inner, &report).await;
+            self.log(&report);
+            claim.finish(report);
+        });
     }
 
-    async fn compact(&self, inner: &Arc<Inner>) -> Result<Compaction, Report> {
+    async fn propose(&self, inner: &Arc<Inner>) -> Result<Proposal, Report> {
         let started = Instant::now();
         let planned = inner.plan(&self.cell, self.trigger.is_some()).await?;
         let answer = self.ask(inner, &planned).await?;
@@ -118,7 +131,7 @@ impl Job {
         }
         let view = view(&planned.snapshot, &planned.split, Some(summary), dropped);
         let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
-        self.commit(inner, &planned, view, sent, done).await
+        Ok(Proposal { planned, view, sent, done })
     }
 
     /// Asks the summarizer, in a task of its own and until the deadline. No
@@ -174,33 +187,16 @@ impl Job {
         })
     }
 
-    async fn commit(
-        &self,
-        inner: &Inner,
-        planned: &Planned,
-        view: View,
-        sent: Tokens,
-        done: Compaction,
-    ) -> Result<Compaction, Report> {
-        let after = done.tokens_after;
-        let pause = inner.pause_after(planned, &done);
+    async fn commit(&self, inner: &Inner, proposal: Proposal) -> Report {
+        let Proposal { planned, view, sent, done } = proposal;
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
-            .with_pause(pause.clone())
+            .with_pause(inner.pause_after(&planned, &done))
             .with_usage(inner.usage_event(self.summarizer.name(), &done));
-        let result = inner.store.commit(&self.cell.key, commit).await;
-        match result.map_err(Report::Unavailable)? {
-            CommitResult::Stale => {
-                self.cell.lock().mark_dirty();
-                Err(Report::Stale)
-            }
-            CommitResult::Committed(_) => {
-                let before = planned.snapshot.revision();
-                // Freed here, where no lock is held.
-                let _retired = self.cell.lock().commit(before, &view, sent, pause);
-                tracing::debug!(tokens_after = after, "compaction committed");
-                Ok(done)
-            }
+        match inner.commit(&self.cell, commit, &view, sent).await {
+            Ok(true) => Report::Applied(done),
+            Ok(false) => Report::Stale,
+            Err(error) => Report::Unavailable(error),
         }
     }
 

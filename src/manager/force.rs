@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Inner, Report, SessionManager,
     cell::Cell,
+    detached,
     view::{out_of_reach, view},
 };
 use crate::{
@@ -155,7 +156,7 @@ impl SessionManager {
 
 impl Inner {
     async fn apply(
-        &self,
+        self: &Arc<Self>,
         key: &str,
         summary: String,
         wanted: SnapshotRef,
@@ -202,22 +203,43 @@ impl Inner {
 
     /// Commits a view where the snapshot's revision still holds.
     pub(super) async fn put(
-        &self,
+        self: &Arc<Self>,
         cell: &Arc<Cell>,
         snapshot: &Snapshot,
         view: View,
         sent: Tokens,
     ) -> Result<bool> {
-        let before = snapshot.revision();
-        let commit = Commit::on(before).with_view(view.clone());
-        match self.store.commit(&cell.key, commit).await? {
-            CommitResult::Stale => {
+        let (inner, cell, before) = (Arc::clone(self), Arc::clone(cell), snapshot.revision());
+        detached::run(&self.runtime, async move {
+            let commit = Commit::on(before).with_view(view.clone());
+            inner.commit(&cell, commit, &view, sent).await
+        })
+        .await
+    }
+
+    /// Commits a view, then has memory take it.
+    pub(super) async fn commit(
+        &self,
+        cell: &Cell,
+        commit: Commit,
+        view: &View,
+        sent: Tokens,
+    ) -> Result<bool> {
+        let (before, pause) = (commit.expected, commit.pause.clone());
+        match self.store.commit(&cell.key, commit).await {
+            Ok(CommitResult::Committed(_)) => {
+                // Freed here, where no lock is held.
+                let _retired = cell.lock().commit(before, view, sent, pause);
+                Ok(true)
+            }
+            Ok(CommitResult::Stale) => {
                 cell.lock().mark_dirty();
                 Ok(false)
             }
-            CommitResult::Committed(_) => {
-                let _retired = cell.lock().commit(before, &view, sent, None);
-                Ok(true)
+            Err(error) => {
+                // Whether the store has it is not known.
+                cell.lock().mark_dirty();
+                Err(error)
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Inner, SessionManager,
     cell::Cell,
+    detached,
     view::{same_view, view},
 };
 use crate::{
@@ -129,31 +130,36 @@ impl SessionManager {
     pub async fn remove(&self, key: &str) -> Result<Removed> {
         let key = SessionKey::new(key)?;
         let cell = self.0.cell(&key);
-        let removed = self.0.store.remove(&key).await;
-        {
-            let mut session = cell.lock();
+        let inner = Arc::clone(&self.0);
+        detached::run(&self.0.runtime, async move {
+            let removed = inner.store.remove(&cell.key).await;
             match removed {
-                Ok(_) => session.remove(),
-                Err(_) => session.mark_dirty(),
+                Ok(_) => cell.lock().remove(),
+                Err(_) => cell.lock().mark_dirty(),
             }
-        }
-        self.0.claims.supersede(&key);
-        self.0.release(cell);
-        removed
+            inner.claims.supersede(&cell.key);
+            inner.release(cell);
+            removed
+        })
+        .await
     }
 }
 
 impl Inner {
     /// Rewrites a session and has memory read it again.
-    async fn rewrite(&self, cell: &Arc<Cell>, rewrite: Rewrite) -> Result<bool> {
-        let result = self.store.rewrite(&cell.key, rewrite).await;
-        cell.lock().mark_dirty();
-        match result? {
-            RewriteResult::Stale => Ok(false),
-            RewriteResult::Rewritten(_) => {
-                self.claims.supersede(&cell.key);
-                Ok(true)
+    async fn rewrite(self: &Arc<Self>, cell: &Arc<Cell>, rewrite: Rewrite) -> Result<bool> {
+        let (inner, cell) = (Arc::clone(self), Arc::clone(cell));
+        detached::run(&self.runtime, async move {
+            let result = inner.store.rewrite(&cell.key, rewrite).await;
+            cell.lock().mark_dirty();
+            match result? {
+                RewriteResult::Stale => Ok(false),
+                RewriteResult::Rewritten(_) => {
+                    inner.claims.supersede(&cell.key);
+                    Ok(true)
+                }
             }
-        }
+        })
+        .await
     }
 }
