@@ -16,6 +16,7 @@ mod usage;
 
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
+    context::{Body, CachePoints, Context, OpenCall, Request, SummaryRole},
     error::{Error, Result},
     event::UsageEvent,
     manager::{

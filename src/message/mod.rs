@@ -2,12 +2,12 @@
 //! host or a provider put into a message.
 
 mod id;
-mod json;
+pub(crate) mod json;
 mod part;
 mod raw;
 mod read;
 pub(crate) mod structure;
-mod write;
+pub(crate) mod write;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},

@@ -180,13 +180,13 @@ fn write_body(parts: &[Part], out: &mut JsonWriter) {
     }
 }
 
-fn is_plain(reasoning: &Reasoning) -> bool {
+pub(crate) fn is_plain(reasoning: &Reasoning) -> bool {
     reasoning.origin == Origin::OpenAiChat
         && reasoning.signature.is_none()
         && reasoning.fields.is_empty()
 }
 
-fn belongs_to_calls(part: &Part) -> bool {
+pub(crate) fn belongs_to_calls(part: &Part) -> bool {
     match part {
         Part::ToolCall(_) => true,
         Part::Json(raw) => {
@@ -317,7 +317,7 @@ fn write_media(media: &Media, out: &mut JsonWriter) {
 }
 
 /// Returns type and members of OpenAI's part for it, if it has one.
-fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+pub(crate) fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, String)>)> {
     if media.alt.is_some() {
         return None;
     }
@@ -345,7 +345,7 @@ fn openai_media(media: &Media) -> Option<(&'static str, Vec<(&'static str, Strin
     })
 }
 
-fn to_data_url(mime: Option<&str>, data: &str) -> Option<String> {
+pub(crate) fn to_data_url(mime: Option<&str>, data: &str) -> Option<String> {
     if mime.is_some_and(|mime| mime.is_empty() || mime.contains(";base64,")) {
         return None;
     }
