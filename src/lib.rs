@@ -18,7 +18,10 @@ mod usage;
 
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
-    context::{Provider, Violation, validate_messages},
+    context::{
+        Body, CachePoints, Context, OpenCall, Provider, Request, SummaryRole, Violation,
+        validate_messages,
+    },
     error::{Error, Result},
     event::UsageEvent,
     manager::{

@@ -5,6 +5,7 @@ mod builder;
 mod cell;
 mod claim;
 mod compaction;
+mod context;
 mod detached;
 mod force;
 mod log;

@@ -25,15 +25,23 @@ pub(crate) struct Structure {
     turn_starts: Vec<usize>,
     /// Messages with a call that is open, ascending.
     open_calls: Vec<usize>,
+    /// Each call and a result of it, in the order of the results.
+    pairs: Vec<(Place, Place)>,
     /// Messages that hold a call or a result.
     tool: Vec<bool>,
     /// One entry for each cut, from 0 to the number of messages.
     safe: Vec<bool>,
 }
 
+/// Where a part stands: the index of its message, and its own in there.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Place {
+    pub(crate) message: usize,
+    pub(crate) part: usize,
+}
+
 impl Structure {
     /// Reads a conversation.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the context's repairs are yet to come"))]
     pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
         Self::of_history(messages, 0)
     }
@@ -50,10 +58,11 @@ impl Structure {
                 turn_starts.push(index);
             }
             calls.turn(index, message);
-            for part in message.parts() {
-                match part {
-                    Part::ToolCall(call) => calls.call(&call.id, index),
-                    Part::ToolResult(result) => calls.result(&result.call_id, index),
+            for (part, content) in message.parts().iter().enumerate() {
+                let place = Place { message: index, part };
+                match content {
+                    Part::ToolCall(call) => calls.call(&call.id, place),
+                    Part::ToolResult(result) => calls.result(&result.call_id, place),
                     _ => continue,
                 }
                 *tool = true;
@@ -63,11 +72,12 @@ impl Structure {
         open_calls.retain(|&call| messages.get(call).is_some_and(|message| !message.is_partial()));
         let mut safe = vec![true; len.saturating_add(1)];
         let rest = open_calls.first().map(|&first| (first, len));
-        for (first, last) in merged(calls.pairs.into_iter().chain(rest).collect()) {
+        let pairs = calls.pairs.iter().map(|(call, result)| (call.message, result.message));
+        for (first, last) in merged(pairs.chain(rest).collect()) {
             let blocked = first.saturating_add(1)..=last;
             safe.get_mut(blocked).unwrap_or_default().fill(false);
         }
-        Self { turn_starts, open_calls, tool, safe }
+        Self { turn_starts, open_calls, pairs: calls.pairs, tool, safe }
     }
 
     /// Returns the number of messages.
@@ -85,10 +95,16 @@ impl Structure {
         &self.open_calls
     }
 
+    /// Returns each call with a result of it, in the order of the results; a
+    /// call with duplicate results comes several times.
+    pub(crate) fn pairs(&self) -> &[(Place, Place)] {
+        &self.pairs
+    }
+
     /// Returns the ranges that no cut may part, in order: an assistant message
     /// with calls and all their results, or several that interleave. The last
     /// one reaches to the end where a call is open; an orphan is one of its own.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the context's repairs are yet to come"))]
+    #[cfg(test)]
     pub(crate) fn rounds(&self) -> impl Iterator<Item = Range<usize>> {
         let ends = self.cuts().skip(1).chain([self.len()]);
         let ranges = self.cuts().zip(ends).map(|(start, end)| start..end);
@@ -138,10 +154,10 @@ impl Structure {
 #[derive(Default)]
 struct Calls<'a> {
     /// The calls of an id that wait for a result, oldest first.
-    waiting: HashMap<&'a str, Vec<usize>>,
-    newest: HashMap<&'a str, usize>,
-    /// Call and result, by message.
-    pairs: Vec<(usize, usize)>,
+    waiting: HashMap<&'a str, Vec<Place>>,
+    newest: HashMap<&'a str, Place>,
+    /// Call and result.
+    pairs: Vec<(Place, Place)>,
     /// The newest user message that was answered, and the newest one at all.
     answered: Option<usize>,
     asked: Option<usize>,
@@ -159,26 +175,28 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn call(&mut self, id: &'a str, index: usize) {
-        self.waiting.entry(id).or_default().push(index);
-        self.newest.insert(id, index);
+    fn call(&mut self, id: &'a str, place: Place) {
+        self.waiting.entry(id).or_default().push(place);
+        self.newest.insert(id, place);
     }
 
-    fn result(&mut self, id: &'a str, index: usize) {
-        // A call that was given up takes no duplicate away from a newer one.
-        let waiting = self
-            .waiting
-            .get_mut(id)
-            .and_then(|calls| calls.pop_if(|&mut newest| newest >= self.given_up));
+    fn result(&mut self, id: &'a str, place: Place) {
+        let waiting = self.waiting.get_mut(id).and_then(|calls| {
+            let newest = calls.last()?.message;
+            // Calls of one message that share an id are answered in their order.
+            let first = calls.partition_point(|call| call.message < newest);
+            // A call that was given up takes no duplicate away from a newer one.
+            (newest >= self.given_up).then(|| calls.remove(first))
+        });
         if let Some(call) = waiting.or_else(|| self.newest.get(id).copied()) {
-            self.pairs.push((call, index));
+            self.pairs.push((call, place));
         }
     }
 
     fn open(&self, carried: usize) -> Vec<usize> {
         let from = self.given_up.max(carried);
-        let mut open: Vec<_> =
-            self.waiting.values().flatten().copied().filter(|&call| call >= from).collect();
+        let waiting = self.waiting.values().flatten().map(|call| call.message);
+        let mut open: Vec<_> = waiting.filter(|&call| call >= from).collect();
         open.sort_unstable();
         open.dedup();
         open

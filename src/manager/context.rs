@@ -1,0 +1,21 @@
+//! From a session to what is sent to a model.
+
+use super::SessionManager;
+use crate::{
+    context::{Context, Request},
+    error::Result,
+    session::SessionKey,
+};
+
+impl SessionManager {
+    /// Returns what a request to a model holds: the session, healed where it
+    /// needs to be, and what the request adds. Nothing that is stored changes.
+    ///
+    /// # Errors
+    ///
+    /// As for all methods, see [`SessionManager`].
+    pub async fn context(&self, key: &str, request: &Request) -> Result<Context> {
+        let snapshot = self.0.snapshot(&SessionKey::new(key)?).await?;
+        Ok(Context::new(&snapshot, request, &*self.0.counter))
+    }
+}
