@@ -349,7 +349,7 @@ async fn a_damaged_header_is_written_again() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_newer_version_or_another_session_is_refused() {
+async fn a_file_of_another_session_is_refused() {
     let folder = Folder::new();
     let bytes = sample(&folder).await;
     fs::copy(file(&folder), folder.path().join("t.jsonl")).unwrap();
@@ -359,6 +359,7 @@ async fn a_file_of_a_newer_version_or_another_session_is_refused() {
     let error = store.append(&key("t"), &[named("x")]).await.unwrap_err();
     assert!(error.is_store(), "{error}");
     assert_eq!(fs::read(folder.path().join("t.jsonl")).unwrap(), bytes);
+    assert_eq!(store.list(ListPage::default()).await.unwrap(), [key("s")]);
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ impl Folder {
 
     fn sync_folder(&self) -> io::Result<()> {
         self.step(Step::SyncFolder)?;
-        if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
+        sync_folder(&self.path)
     }
 
     fn step(&self, step: Step) -> io::Result<()> {
@@ -169,7 +169,15 @@ fn create_folder(path: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    builder.create(path)?;
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
+}
+
+/// Makes it durable which files a folder has.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    // Elsewhere a folder cannot be opened, and need not be.
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
 /// Creates a file that only this user can read. A link in its place is not

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use self::{
     folder::Folder,
-    group::Job,
+    group::{Job, Reply},
     names::{Named, file_name, key_of},
     slot::Slot,
 };
@@ -152,6 +152,17 @@ impl JsonlStore {
         self.slots.remove_if(key, |_, slot| is_idle(slot) && slot.exists() != Some(true));
     }
 
+    /// Has the session's writer do a job.
+    async fn write<T>(
+        &self,
+        key: &SessionKey,
+        job: impl FnOnce(Reply<T>) -> Job + Send,
+    ) -> Result<T> {
+        let result = self.slot(key).submit(Arc::clone(&self.folder), job).await;
+        self.release(key);
+        result
+    }
+
     /// Runs blocking work on a session.
     async fn read<T: Send + 'static>(
         &self,
@@ -168,8 +179,7 @@ impl JsonlStore {
 #[async_trait]
 impl SessionStore for JsonlStore {
     async fn append(&self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
-        let job = |reply| Job::Append(messages.to_vec(), reply);
-        self.slot(key).submit(Arc::clone(&self.folder), job).await
+        self.write(key, |reply| Job::Append(messages.to_vec(), reply)).await
     }
 
     async fn load(&self, key: &SessionKey) -> Result<Option<StoredSession>> {
@@ -177,23 +187,15 @@ impl SessionStore for JsonlStore {
     }
 
     async fn commit(&self, key: &SessionKey, commit: Commit) -> Result<CommitResult> {
-        let job = |reply| Job::Commit(Box::new(commit), reply);
-        let result = self.slot(key).submit(Arc::clone(&self.folder), job).await;
-        self.release(key);
-        result
+        self.write(key, |reply| Job::Commit(Box::new(commit), reply)).await
     }
 
     async fn rewrite(&self, key: &SessionKey, rewrite: Rewrite) -> Result<RewriteResult> {
-        let job = |reply| Job::Rewrite(rewrite, reply);
-        let result = self.slot(key).submit(Arc::clone(&self.folder), job).await;
-        self.release(key);
-        result
+        self.write(key, |reply| Job::Rewrite(rewrite, reply)).await
     }
 
     async fn remove(&self, key: &SessionKey) -> Result<Removed> {
-        let result = self.slot(key).submit(Arc::clone(&self.folder), Job::Remove).await;
-        self.release(key);
-        result
+        self.write(key, Job::Remove).await
     }
 
     async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>> {

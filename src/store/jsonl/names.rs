@@ -1,5 +1,7 @@
 //! File names: one for each key, the same on every file system.
 
+use std::fmt::Write as _;
+
 use crate::session::SessionKey;
 
 const SUFFIX: &str = ".jsonl";
@@ -28,7 +30,7 @@ pub(super) fn file_name(key: &SessionKey) -> String {
     if stem.len() > LONGEST {
         stem.truncate(readable);
         // A tilde stands in no other name.
-        stem.push_str(&format!("~{:032x}", fnv1a(key.as_bytes())));
+        let _ = write!(stem, "~{:032x}", fnv1a(key.as_bytes()));
     }
     if is_reserved(&stem) {
         let mut escaped = String::new();
@@ -69,7 +71,8 @@ pub(super) fn key_of(name: &str) -> Option<Named> {
 }
 
 fn escape(stem: &mut String, byte: u8) {
-    stem.push_str(&format!("%{byte:02x}"));
+    // Writing to a string cannot fail.
+    let _ = write!(stem, "%{byte:02x}");
 }
 
 fn hex(digit: u8) -> Option<u8> {

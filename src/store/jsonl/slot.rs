@@ -3,7 +3,8 @@
 use std::{
     ops::Range,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use tokio::{runtime::Handle, sync::oneshot};
@@ -37,6 +38,8 @@ pub(super) struct Slot {
     /// The writer's own.
     ids: Mutex<Option<IdIndex>>,
     queue: Mutex<Queue>,
+    /// Says that as many writes wait as the writer waits for.
+    gathered: Condvar,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,6 +56,8 @@ struct Queue {
     jobs: Vec<Job>,
     /// Whether a writer is at work.
     writing: bool,
+    /// How many writes the writer waits for.
+    gathering: Option<usize>,
 }
 
 impl Slot {
@@ -65,6 +70,7 @@ impl Slot {
             scanning: Mutex::default(),
             ids: Mutex::default(),
             queue: Mutex::default(),
+            gathered: Condvar::new(),
         }
     }
 
@@ -83,7 +89,7 @@ impl Slot {
             Err(error) => return Err(self.failed("read", folder, error)),
         };
         match read::key_in(file) {
-            Ok(Some(key)) if key == self.key => Ok(true),
+            Ok(Some(key)) => Ok(key == self.key),
             _ => self.tip(folder).map(|tip| tip.held.is_some()),
         }
     }
@@ -189,6 +195,9 @@ impl Slot {
         let idle = {
             let mut queue = lock(&self.queue);
             queue.jobs.push(job(reply));
+            if queue.gathering.is_some_and(|writers| queue.jobs.len() >= writers) {
+                self.gathered.notify_one();
+            }
             !std::mem::replace(&mut queue.writing, true)
         };
         if idle {
@@ -198,6 +207,23 @@ impl Slot {
             drop((self, folder));
         }
         answer.await.unwrap_or(Err(lost))
+    }
+
+    /// Ends the writer's work where nothing waits.
+    fn rest(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        queue.writing = !queue.jobs.is_empty();
+        !queue.writing
+    }
+
+    /// Waits until so many writes wait, but not for long.
+    fn gather(&self, writers: usize, patience: Duration) {
+        let mut queue = lock(&self.queue);
+        queue.gathering = Some(writers);
+        let few = |queue: &mut Queue| queue.jobs.len() < writers;
+        let waited = self.gathered.wait_timeout_while(queue, patience, few);
+        (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.gathering = None;
     }
 
     /// Writes what waits, in the order in which it came, and returns the
@@ -226,7 +252,9 @@ impl Slot {
     }
 
     fn write_group(&self, folder: &Folder, jobs: Vec<Job>) -> (Vec<Answer>, Result<()>) {
-        let mut ids = lock(&self.ids);
+        // Put back only where all went well: it must not have ids of messages
+        // that are not kept.
+        let mut ids = lock(&self.ids).take();
         let prepared = self.known(folder, |known| (known.tip.clone(), known.marks.last().copied()));
         let prepared = prepared.and_then(|(tip, last_mark)| {
             let ids_from = tip.held.as_ref().map_or(0, |held| held.ids_from);
@@ -246,12 +274,11 @@ impl Slot {
         }
         let Group { mut tip, bytes, marks, answers, .. } = group;
         if bytes.is_empty() {
+            *lock(&self.ids) = ids;
             return (answers, Ok(()));
         }
         let path = self.path(folder);
         if let Err(error) = folder.write_at(&path, tip.len, &bytes) {
-            // It has ids of messages that are not kept.
-            *ids = None;
             // Where this fails as well, the next write cuts first, or fails.
             let uncut = folder.cut_back(&path, tip.len);
             if let Err(error) = &uncut {
@@ -268,6 +295,7 @@ impl Slot {
             known.uncut = false;
             known.marks.extend(marks);
         }
+        *lock(&self.ids) = ids;
         (answers, Ok(()))
     }
 
@@ -351,23 +379,33 @@ impl Reader<'_> {
 /// The one that writes to a session's file, until nothing waits.
 struct Writer(Option<Arc<Slot>>);
 
+/// How long a writer waits for those that it has just answered.
+const PATIENCE: Duration = Duration::from_millis(2);
+
 impl Writer {
     fn run(mut self, folder: Arc<Folder>) {
         let mut folder = Some(folder);
-        while let (Some(slot), Some(held)) = (&self.0, folder.take()) {
+        while let (Some(slot), Some(held)) = (self.0.clone(), folder.take()) {
+            let started = Instant::now();
             let jobs = std::mem::take(&mut lock(&slot.queue).jobs);
             let answers = slot.write(&held, jobs);
             let later = Arc::downgrade(&held);
             // Whoever has the last answer may open the folder again at once.
             drop(held);
-            let mut queue = lock(&slot.queue);
-            queue.writing = !queue.jobs.is_empty();
-            let done = !queue.writing;
-            drop(queue);
-            if done {
+            let writers = answers.len();
+            if writers <= 1 && slot.rest() {
                 self.0 = None;
             }
-            answers.into_iter().for_each(|give| give());
+            for give in answers {
+                give();
+            }
+            if writers > 1 {
+                // They come again, as a rule: then they share the next sync too.
+                slot.gather(writers, PATIENCE.min(started.elapsed() / 4));
+                if slot.rest() {
+                    self.0 = None;
+                }
+            }
             folder = later.upgrade();
         }
     }
@@ -404,7 +442,7 @@ fn refuse(job: Job) -> Answer {
 pub(super) fn start(work: impl FnOnce() + Send + 'static) {
     match Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(work)),
-        Err(_) => drop(std::thread::spawn(work)),
+        Err(_) => drop(std::thread::Builder::new().spawn(work)),
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use super::{JsonlStore, folder::Step};
+use super::{JsonlStore, checksum::crc32, folder::Step};
 use crate::{
     error::Result,
     message::Message,
@@ -242,4 +242,23 @@ async fn a_dropped_append_is_whole_and_its_answer_is_found_by_its_id() {
     let again = store.append(&key(), &[named("a")]).await.unwrap();
     assert!(again.placed[0].duplicate);
     assert_eq!(seen(&*store).await.unwrap().2, [(0, "a".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused_and_left_as_it_is() {
+    let folder = Temp::new("version");
+    let store = JsonlStore::open(&folder.0).unwrap();
+    store.append(&key(), &[named("a")]).await.unwrap();
+    drop(store);
+    let file = folder.0.join("s.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let members = text.lines().next().unwrap().split_once(',').unwrap().1;
+    let members = members.replace(r#""version":1"#, r#""version":2"#);
+    let newer = format!("{{\"crc\":\"{:08x}\",{members}\n", crc32(members.as_bytes()));
+    std::fs::write(&file, &newer).unwrap();
+    let store = JsonlStore::open(&folder.0).unwrap();
+    let error = store.append(&key(), &[named("b")]).await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("version 2"));
+    assert!(store.load(&key()).await.is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), newer);
 }
