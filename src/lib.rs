@@ -4,6 +4,7 @@
 mod error;
 mod message;
 mod session;
+mod summarize;
 mod tokens;
 
 pub use crate::{
