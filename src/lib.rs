@@ -107,8 +107,8 @@ pub use crate::{
         StoredSession,
     },
     summarize::{
-        SummarizeError, SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart,
-        SummaryRequest, summarize_fn,
+        ExtractiveSummarizer, SummarizeError, SummarizeFn, Summarizer, SummarizerInput, Summary,
+        SummaryPart, SummaryRequest, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::TokenUsage,

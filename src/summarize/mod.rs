@@ -3,6 +3,7 @@
 mod closure;
 mod error;
 mod excerpt;
+mod extractive;
 pub(crate) mod guard;
 pub(crate) mod parts;
 
@@ -14,6 +15,7 @@ pub(crate) use self::parts::from_join;
 pub use self::{
     closure::{SummarizeFn, summarize_fn},
     error::SummarizeError,
+    extractive::ExtractiveSummarizer,
 };
 use crate::{
     message::Message,

@@ -1,0 +1,241 @@
+//! A summary without a model: the sentences, snippets and facts that cover the
+//! most of a conversation within a budget.
+
+mod build;
+mod concepts;
+mod coverage;
+mod draft;
+mod facts;
+mod language;
+mod lexicon;
+mod merge;
+mod prose;
+mod sentences;
+mod snippets;
+mod summarizer;
+mod telegraph;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod words;
+
+use std::sync::Arc;
+
+pub use self::summarizer::ExtractiveSummarizer;
+use self::{
+    build::{Builder, Source, Who},
+    coverage::Choice,
+    draft::{Draft, Pool},
+    language::{Language, Section},
+    lexicon::Lexicon,
+    telegraph::Form,
+};
+use crate::{
+    message::{Message, Part, Role},
+    tokens::{TokenCounter, Tokens},
+};
+
+/// Summarizes messages and the summary before them, in at most `budget` tokens
+/// as `counter` counts them. The same input gives the same text; it is empty
+/// where there is nothing to say or no room to say it.
+pub(crate) fn extract(
+    messages: &[Arc<Message>],
+    existing: Option<&str>,
+    budget: Tokens,
+    counter: &dyn TokenCounter,
+) -> String {
+    let language = language_of(messages, existing);
+    let shape = Shape::of(messages, existing, counter);
+    let lexicon = Lexicon::of(language);
+    let mut builder = Builder::new(lexicon, shape.form(budget), shape.agent);
+    builder.total = messages.len();
+    builder.two_voices = shape.user > 0 && shape.assistant > 0;
+    if let Some(existing) = existing {
+        builder.add_summary(existing);
+    }
+    let answered = last_answer(messages);
+    let mut behind = shape.size;
+    for (at, message) in messages.iter().enumerate() {
+        behind = behind.saturating_sub(size_of(message));
+        add_message(&mut builder, message, at, recency(behind, shape.size), at < answered);
+    }
+    if builder.agent {
+        builder.add_index();
+    }
+    let Builder { draft, concepts, agent, .. } = builder;
+    let weights = concepts.weights(if agent { WORDS_BESIDE_FACTS } else { 1.0 });
+    let repeats = concepts.repeats();
+    let choice = Choice::new(&draft, &weights, &repeats, counter);
+    let chosen = choose(choice, shape.agent, budget);
+    fit(&draft, &chosen, language, budget, counter)
+}
+
+/// What a word is worth where facts count.
+const WORDS_BESIDE_FACTS: f32 = 0.06;
+
+/// How much there is of what, in bytes.
+#[derive(Default)]
+struct Shape {
+    user: usize,
+    assistant: usize,
+    tools: usize,
+    size: usize,
+    tokens: Tokens,
+    agent: bool,
+}
+
+impl Shape {
+    fn of(messages: &[Arc<Message>], existing: Option<&str>, counter: &dyn TokenCounter) -> Self {
+        let mut shape = Self {
+            tokens: existing.map_or(Tokens::ZERO, |text| counter.text(text)),
+            ..Self::default()
+        };
+        for message in messages {
+            shape.tokens += counter.message(message);
+            shape.size += size_of(message);
+            for part in message.parts() {
+                match (part, message.role()) {
+                    (Part::Text(text), Role::User) => shape.user += text.text.len(),
+                    (Part::Text(text), Role::Assistant) => shape.assistant += text.text.len(),
+                    (Part::ToolCall(_) | Part::ToolResult(_), _) => shape.tools += 1,
+                    _ => {}
+                }
+            }
+        }
+        let files = Section::Files;
+        let before = existing
+            .is_some_and(|text| text.lines().any(|line| Language::section_of(line) == Some(files)));
+        shape.agent = shape.tools > 0 || before;
+        shape
+    }
+
+    /// The tighter the budget, the more telegraphic.
+    fn form(&self, budget: Tokens) -> Form {
+        let share = budget.as_units().saturating_mul(100) / self.tokens.as_units().max(1);
+        match share {
+            0..=14 => Form::Tight,
+            15..=39 => Form::Light,
+            _ => Form::Full,
+        }
+    }
+}
+
+fn size_of(message: &Message) -> usize {
+    let of = |part: &Part| match part {
+        Part::ToolCall(call) => call.arguments.len(),
+        part => part.texts().iter().map(|text| text.len()).sum(),
+    };
+    message.parts().iter().map(of).sum()
+}
+
+/// From 1.3 for the newest text down to 0.3, halved with every fifth.
+#[expect(clippy::cast_precision_loss, reason = "a weight")]
+fn recency(behind: usize, size: usize) -> f32 {
+    0.3 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
+}
+
+fn language_of(messages: &[Arc<Message>], existing: Option<&str>) -> Language {
+    let spoken =
+        messages.iter().filter(|message| matches!(message.role(), Role::User | Role::Assistant));
+    let texts = spoken.flat_map(|message| message.parts()).filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    Language::detect(existing.into_iter().chain(texts))
+}
+
+/// Returns the place of the last answer in words that calls no tool.
+fn last_answer(messages: &[Arc<Message>]) -> usize {
+    let answer = |message: &Arc<Message>| {
+        message.role() == Role::Assistant
+            && message.tool_calls().next().is_none()
+            && !message.text().trim().is_empty()
+    };
+    messages.iter().rposition(answer).unwrap_or_default()
+}
+
+fn add_message<'a>(
+    builder: &mut Builder<'a>,
+    message: &'a Message,
+    at: usize,
+    recency: f32,
+    answered: bool,
+) {
+    let date = message.time().and_then(date_of);
+    let who = match message.role() {
+        Role::Assistant => Who::Assistant,
+        Role::Tool => Who::Tool,
+        _ => Who::User,
+    };
+    let narration = message.tool_calls().next().is_some();
+    let source =
+        |who| Source { who, narration, name: message.name(), date: date.as_deref(), at, recency };
+    for part in message.parts() {
+        match part {
+            Part::Text(text) if who == Who::Tool => {
+                builder.add_result("", &text.text, false, &source(Who::Tool));
+            }
+            Part::Text(text) => {
+                if builder.agent && who == Who::User {
+                    builder.add_request(&text.text, &source(who), answered);
+                }
+                builder.add_prose(&text.text, &source(who));
+            }
+            Part::ToolCall(call) => builder.add_call(call, &source(Who::Call)),
+            Part::ToolResult(result) => {
+                for text in part.texts() {
+                    builder.add_result(&result.call_id, text, result.is_error, &source(Who::Tool));
+                }
+            }
+            Part::Media(media) => {
+                if let Some(alt) = &media.alt {
+                    builder.add_prose(alt, &source(who));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn date_of(time: std::time::SystemTime) -> Option<String> {
+    let time = jiff::Timestamp::try_from(time).ok()?;
+    Some(time.to_string().get(..10)?.to_owned())
+}
+
+/// Chooses a little more than the budget, the least needed last.
+fn choose(mut choice: Choice<'_>, agent: bool, budget: Tokens) -> Vec<usize> {
+    let share = |of: Tokens, percent: u64| Tokens::from_units(of.as_units() / 100 * percent);
+    let mut left = budget;
+    if agent {
+        left = left - choice.choose(&[Pool::Requests], share(budget, 10));
+        left = left - choice.choose(&[Pool::Prose], share(budget, 10));
+        left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 60));
+    }
+    choice.choose(&[Pool::Prose, Pool::Facts, Pool::Index], left + share(budget, 30));
+    choice.into_chosen()
+}
+
+/// Renders as many of the chosen units as fit.
+fn fit(
+    draft: &Draft,
+    chosen: &[usize],
+    language: Language,
+    budget: Tokens,
+    counter: &dyn TokenCounter,
+) -> String {
+    let render = |count: usize| draft.render(chosen.get(..count).unwrap_or(chosen), language);
+    let fits = |text: &String| counter.text(text) <= budget;
+    let (mut low, mut high) = (0, chosen.len() + 1);
+    let mut best = String::new();
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        let text = render(middle);
+        if fits(&text) {
+            best = text;
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    best
+}

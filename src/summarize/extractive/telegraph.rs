@@ -1,0 +1,99 @@
+//! Telegraphic form: a sentence without the words that carry nothing.
+
+use super::{
+    facts::facts,
+    lexicon::Lexicon,
+    words::{folded, is_dense, words},
+};
+
+/// How much is left out.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Form {
+    /// Nothing.
+    Full,
+    /// Articles, auxiliaries, pronouns, fillers, courtesies.
+    Light,
+    /// Most prepositions as well.
+    Tight,
+}
+
+/// Returns the sentence in that form. Negations, numerals and order are kept,
+/// and so is every fact, letter by letter.
+pub(super) fn telegraph(sentence: &str, lexicon: &Lexicon, form: Form) -> String {
+    if form == Form::Full {
+        return sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    let mut kept = String::with_capacity(sentence.len());
+    let mut gap = String::new();
+    let mut end = 0;
+    let mut facts = facts(sentence).peekable();
+    for (start, word) in words(sentence) {
+        while facts.next_if(|fact| fact.end() <= start).is_some() {}
+        if start < end {
+            continue;
+        }
+        let fact = facts.peek().filter(|fact| fact.start <= start);
+        let (from, text) = fact.map_or((start, word), |fact| (fact.start.max(end), fact.text));
+        gap.push_str(sentence.get(end..from).unwrap_or_default());
+        end = from + text.len();
+        if fact.is_some() || !is_dropped(word, lexicon, form) {
+            push_gap(&mut kept, &gap);
+            kept.push_str(text);
+            gap.clear();
+        }
+    }
+    gap.push_str(sentence.get(end..).unwrap_or_default());
+    kept.extend(gap.chars().filter(|c| "%€£¥°+)）?？".contains(*c)));
+    let kept = lexicon.fillers.iter().fold(kept, |text, filler| text.replace(filler, ""));
+    balanced(&kept)
+}
+
+fn is_dropped(word: &str, lexicon: &Lexicon, form: Form) -> bool {
+    // A capital inside makes a name (US, IT), and a dense script has no words
+    // that can go one by one.
+    let name = word.chars().skip(1).any(char::is_uppercase);
+    let plain = folded(word);
+    !name
+        && !is_dense(word)
+        && (lexicon.function.contains(&*plain)
+            || form == Form::Tight && lexicon.ties.contains(&*plain))
+}
+
+/// Adds what stands between two words, reduced to one separator.
+fn push_gap(kept: &mut String, gap: &str) {
+    let mut space = false;
+    let mut separated = false;
+    for c in gap.chars() {
+        match c {
+            '"' | '“' | '”' | '‘' | '’' | '*' | '`' | '.' | '!' | '…' => {}
+            ',' | ';' | ':' | '—' | '–' => {
+                if !separated && !kept.is_empty() {
+                    kept.push(if matches!(c, '—' | '–') { ',' } else { c });
+                }
+                separated = true;
+                space = true;
+            }
+            c if c.is_whitespace() => space = true,
+            c => {
+                if space && !kept.is_empty() && !kept.ends_with(' ') {
+                    kept.push(' ');
+                }
+                space = false;
+                kept.push(c);
+            }
+        }
+    }
+    if space && !kept.is_empty() && !kept.ends_with(['(', ' ', '$', '（']) {
+        kept.push(' ');
+    }
+}
+
+/// Takes brackets out where one of the pair or what was inside is gone.
+fn balanced(text: &str) -> String {
+    let text = text.replace("()", "").replace("( ", "(");
+    let text = text.trim_matches([' ', ',', ';', ':', '，', '。', '、']);
+    if text.matches('(').count() == text.matches(')').count() {
+        return text.to_owned();
+    }
+    text.replace(['(', ')'], "")
+}

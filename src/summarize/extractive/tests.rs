@@ -1,0 +1,242 @@
+use proptest::prelude::*;
+
+use super::{
+    facts::{Kind, facts},
+    language::{Language, Section},
+    lexicon::Lexicon,
+    sentences::sentences,
+    snippets::{Context, snippets},
+    telegraph::{Form, telegraph},
+    *,
+};
+use crate::tokens::{ByteEstimate, CharsPerToken};
+
+fn summary(messages: &[Message], existing: Option<&str>, budget: u64) -> String {
+    let messages: Vec<_> = messages.iter().cloned().map(Arc::new).collect();
+    extract(&messages, existing, Tokens::from_tokens(budget), &ByteEstimate::default())
+}
+
+#[test]
+fn conversation_keeps_names_and_numbers() {
+    let mut talk = vec![Message::user("Hi! My name is Priya Raman and I have 3 cats.")];
+    for _ in 0..40 {
+        talk.push(Message::assistant(
+            "That sounds great, thank you so much for telling me about it!",
+        ));
+        talk.push(Message::user("Oh well, I think it was a nice day and we had a good time."));
+    }
+    let text = summary(&talk, None, 60);
+    assert!(text.contains("Priya Raman") && text.contains("3 cats"), "{text}");
+}
+
+#[test]
+fn agent_session_keeps_files_requests_and_failures() {
+    let talk = [
+        Message::user("Please fix the login timeout in src/auth/session.rs"),
+        Message::assistant("").with_tool_call("1", "read", r#"{"path":"src/auth/session.rs"}"#),
+        Message::tool_result(
+            "1",
+            "12→const LOGIN_TIMEOUT_MS: u64 = 30;\n13→fn expire_session() {}",
+        ),
+        Message::assistant("").with_tool_call("2", "bash", r#"{"command":"cargo test"}"#),
+        Message::tool_error(
+            "2",
+            "running 4 tests\nerror[E0425]: cannot find value LOGIN_TIMEOUT_S",
+        ),
+    ];
+    let text = summary(&talk, None, 150);
+    for fact in ["src/auth/session.rs", "LOGIN_TIMEOUT_MS", "E0425", "Asked:\nPlease fix"] {
+        assert!(text.contains(fact), "{fact}: {text}");
+    }
+}
+
+#[test]
+fn headings_are_in_the_language_of_the_text() {
+    let cases = [
+        ("我想找一家人均消费100元的餐馆，请推荐。", Language::Chinese),
+        ("来週の会議は火曜日の午後3時に変更してください。", Language::Japanese),
+        ("다음 주 회의를 화요일 오후 3시로 변경해 주세요.", Language::Korean),
+        ("Перенесите, пожалуйста, встречу на вторник в 15 часов.", Language::Russian),
+        (
+            "Bitte verschieben Sie das Treffen auf Dienstag um 15 Uhr, das ist mir lieber.",
+            Language::German,
+        ),
+        (
+            "Je voudrais déplacer la réunion à mardi, est-ce que vous pouvez le faire pour nous ?",
+            Language::French,
+        ),
+        (
+            "Por favor, mueva la reunión al martes a las 15, que es lo mejor para los dos.",
+            Language::Spanish,
+        ),
+        (
+            "Por favor, você pode mudar a reunião para terça às 15, que não é um feriado?",
+            Language::Portuguese,
+        ),
+        ("กรุณาเลื่อนการประชุมไปวันอังคารเวลา 15 นาฬิกา", Language::Other),
+        ("أرجو تأجيل الاجتماع إلى يوم الثلاثاء الساعة 15", Language::Other),
+        ("Please move the meeting to Tuesday at 15.", Language::English),
+    ];
+    for (text, language) in cases {
+        assert_eq!(Language::detect([text].into_iter()), language, "{text}");
+        let summary = summary(&[Message::user(text)], None, 200);
+        let heading = summary.lines().next().unwrap();
+        assert!(
+            Section::ALL.iter().any(|section| language.heading(*section) == heading),
+            "{summary}"
+        );
+        assert!(summary.lines().count() > 1, "{summary}");
+    }
+}
+
+#[test]
+fn headings_are_read_back() {
+    for section in Section::ALL {
+        for language in [Language::English, Language::Chinese, Language::Other, Language::French] {
+            assert_eq!(Language::section_of(language.heading(section)), Some(section));
+        }
+    }
+    assert_eq!(Language::section_of("Facts: none"), None);
+}
+
+#[test]
+fn earlier_summary_lives_on() {
+    let noise = |round: u32| {
+        (0..30).map(move |i| {
+            Message::user(format!(
+                "Today we talked a little about topic {} of many.",
+                round * 30 + i
+            ))
+        })
+    };
+    let first: Vec<_> =
+        std::iter::once(Message::user("My passport number is X4471902 and I fly to Lisbon."))
+            .chain(noise(0))
+            .collect();
+    let mut text = summary(&first, None, 120);
+    for round in 1..6 {
+        text = summary(&noise(round).collect::<Vec<_>>(), Some(&text), 120);
+    }
+    assert!(text.contains("X4471902") && text.contains("Lisbon"), "{text}");
+    assert_eq!(text.lines().filter(|line| *line == "Facts:").count(), 1, "{text}");
+}
+
+#[test]
+fn foreign_summary_is_an_input() {
+    let text = summary(
+        &[Message::user("And now the weather.")],
+        Some("The user's order ORD-5512 was refunded. They live in Oslo."),
+        80,
+    );
+    assert!(text.contains("ORD-5512") && text.contains("Oslo"), "{text}");
+}
+
+#[test]
+fn telegrams_keep_negations_numbers_and_facts() {
+    let lexicon = Lexicon::of(Language::English);
+    let text = telegraph(
+        "I really do not want the 3.5 inch drive in src/a/the_file.rs, and it's never been used!",
+        &lexicon,
+        Form::Tight,
+    );
+    for kept in ["not", "3.5 inch drive", "src/a/the_file.rs", "never"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+    assert!(!text.contains("really"), "{text}");
+}
+
+#[test]
+fn sentences_of_any_script() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("One. Two! Three?", &["One.", "Two!", "Three?"]),
+        ("Dr. Smith paid $3.50 vs. $4.", &["Dr. Smith paid $3.50 vs. $4."]),
+        ("你好。今天？好！", &["你好。", "今天？", "好！"]),
+        ("यह है। वह था।", &["यह है।", "वह था।"]),
+        ("...", &[]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(sentences(text, 200), expected);
+    }
+}
+
+#[test]
+fn facts_have_kinds() {
+    let cases = [
+        ("src/main.rs", Kind::Path),
+        ("README.md", Kind::File),
+        ("getThemeColor", Kind::Camel),
+        ("max_results", Kind::Snake),
+        ("MAX_RESULTS", Kind::Constant),
+        ("std::sync::Arc", Kind::Member),
+        ("--no-verify", Kind::Flag),
+        ("https://example.org/a?b", Kind::Url),
+        ("HAT136", Kind::Code),
+        ("3fa85f64-5717-4562", Kind::Hash),
+        ("1.24.3", Kind::Number),
+        ("v1.24.3", Kind::Version),
+        ("12345", Kind::Number),
+    ];
+    for (text, kind) in cases {
+        let found: Vec<_> = facts(text).map(|fact| (fact.text, fact.kind)).collect();
+        assert_eq!(found, [(text, kind)]);
+    }
+    for none in ["plain", "well-known", "e.g.", "7", "</div>", "。。。"] {
+        assert_eq!(facts(none).count(), 0, "{none}");
+    }
+    let mixed: Vec<_> = facts("请修改config.yaml里的max_size。").map(|fact| fact.text).collect();
+    assert_eq!(mixed, ["config.yaml", "max_size"]);
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let text = prop_oneof![
+        "\\PC{0,120}",
+        "[a-zA-Z0-9_./:\\\\\"'{}\\[\\]=,;<>| \n\t-]{0,160}",
+        "(你好|世界|。|，|3|ไทย|العربية|👩‍🚀|é|\u{301}|\n| ){0,40}",
+        "([a-z]{1,9}[ ._/(\"-]){0,30}",
+    ];
+    (0..5, text).prop_map(|(kind, text)| match kind {
+        0 => Message::user(text),
+        1 => Message::assistant(text),
+        2 => Message::assistant("").with_tool_call("c", "tool", text),
+        3 => Message::assistant("").with_tool_call(
+            "c",
+            "edit",
+            format!("{{\"path\":{text:?},\"n\":1}}"),
+        ),
+        _ => Message::tool_result("c", text),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn never_above_the_bound_and_the_same_again(
+        messages in prop::collection::vec(any_message(), 0..20),
+        existing in prop::option::of("(Facts:\n|Files and identifiers:\n|a/b.rs: fooBar · x_y\n|\\PC{0,40}\n){0,6}"),
+        budget in 0..300_u64,
+    ) {
+        let messages: Vec<_> = messages.into_iter().map(Arc::new).collect();
+        let budget = Tokens::from_tokens(budget);
+        for counter in [&ByteEstimate::default() as &dyn TokenCounter, &CharsPerToken::default()] {
+            let text = extract(&messages, existing.as_deref(), budget, counter);
+            prop_assert!(counter.text(&text) <= budget);
+            prop_assert_eq!(&text, &extract(&messages, existing.as_deref(), budget, counter));
+        }
+    }
+
+    #[test]
+    fn snippets_are_substrings_that_cut_no_fact(line in "[a-zA-Z0-9_./:\"'(){}=,; é你👩-]{0,300}") {
+        let found: Vec<_> = facts(&line).collect();
+        for context in [Context::Bare, Context::Words] {
+            let cut = snippets(&line, &found, context);
+            prop_assert_eq!(cut.iter().map(|snippet| snippet.facts.len()).sum::<usize>(), found.len());
+            for snippet in cut {
+                prop_assert!(line.contains(snippet.text));
+                for fact in snippet.facts {
+                    prop_assert!(snippet.text.contains(fact.text), "{:?} {:?}", snippet.text, fact);
+                }
+            }
+        }
+    }
+}
