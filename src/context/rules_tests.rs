@@ -31,7 +31,7 @@ fn result(id: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": "done"})
 }
 
-fn thought(block: Value) -> Value {
+fn thought(block: &Value) -> Value {
     json!({"role": "assistant", "content": [block, {"type": "text", "text": "42"}]})
 }
 
@@ -198,15 +198,15 @@ fn the_user_speaks_first() {
 fn thinking_comes_with_its_signature_or_not_at_all() {
     let whole = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let hidden = json!({"type": "redacted_thinking", "data": "x"});
-    accepted(&[Provider::Anthropic], &[user("go"), thought(whole)]);
-    accepted(&[Provider::Anthropic], &[user("go"), thought(hidden)]);
+    accepted(&[Provider::Anthropic], &[user("go"), thought(&whole)]);
+    accepted(&[Provider::Anthropic], &[user("go"), thought(&hidden)]);
     for broken in [
         json!({"type": "thinking", "thinking": "hm"}),
         json!({"type": "thinking", "thinking": "hm", "signature": ""}),
         json!({"type": "thinking", "signature": "s"}),
         json!({"type": "redacted_thinking"}),
     ] {
-        refused(Provider::Anthropic, &[user("go"), thought(broken)], "broken_thinking", 1);
+        refused(Provider::Anthropic, &[user("go"), thought(&broken)], "broken_thinking", 1);
     }
 }
 
