@@ -87,13 +87,13 @@ pub use crate::{
     event::UsageEvent,
     manager::{
         Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Report, SessionManager,
-        SessionManagerBuilder, Shutdown,
+        SessionManagerBuilder, SessionStats, Shutdown,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,
         Reasoning, Role, Text, ToolCall, ToolResult,
     },
-    plan::{Measured, Skip, Trigger},
+    plan::{Measured, Prune, Skip, Trigger},
     provider::{
         ChatRequest, ChatResponse, FinishReason, LlmProvider, ProviderError, ProviderErrorKind,
     },

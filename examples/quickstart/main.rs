@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let messages = formats::import(&text)?.messages;
 
     let config = SummarizationConfig {
-        context_window: 16_000,
+        context_window: 48_000,
         message_threshold: Threshold::Off,
         keep_last_messages: 8,
         ..SummarizationConfig::default()

@@ -38,7 +38,8 @@ pub use self::{
 use crate::{
     error::{Error, Result},
     message::RawJson,
-    session::{Snapshot, SnapshotMark},
+    plan::{self, Prune},
+    session::{Size, Snapshot, SnapshotMark},
     tokens::{TokenCounter, Tokens},
 };
 
@@ -90,6 +91,8 @@ pub struct Context {
 impl Context {
     /// Makes a context of a session's history.
     pub(crate) fn new(snapshot: &Snapshot, request: &Request, counter: &dyn TokenCounter) -> Self {
+        let pruned = request.prune.map(|rule| pruned(snapshot, &rule, counter));
+        let snapshot = pruned.as_ref().unwrap_or(snapshot);
         let healed = Healed::of(snapshot);
         let block = fence::block(snapshot.summary(), snapshot.dropped());
         // The request's system prompt is sent in place of the stored one.
@@ -252,6 +255,13 @@ impl fmt::Debug for Context {
             .field("open_calls", &self.open_calls())
             .finish_non_exhaustive()
     }
+}
+
+/// The same history with markers in place of old, large tool results.
+fn pruned(snapshot: &Snapshot, rule: &Prune, counter: &dyn TokenCounter) -> Snapshot {
+    let replaced = plan::prune(&snapshot.to_vec(), rule);
+    snapshot
+        .replacing(replaced, |message| Size::new(message.chars() as u64, counter.message(message)))
 }
 
 #[cfg(test)]

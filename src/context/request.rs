@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{error::Result, message::RawJson};
+use crate::{error::Result, message::RawJson, plan::Prune};
 
 /// What goes into one request beside the session: none of it is stored.
 ///
@@ -24,6 +24,7 @@ pub struct Request {
     pub(crate) max_output: Option<u64>,
     pub(crate) notes: Option<String>,
     pub(crate) summary_role: SummaryRole,
+    pub(crate) prune: Option<Prune>,
 }
 
 /// Who says the summary of what came before.
@@ -85,6 +86,17 @@ impl Request {
     #[must_use]
     pub fn notes(mut self, text: impl Into<String>) -> Self {
         self.notes = Some(text.into()).filter(|text| !text.trim().is_empty());
+        self
+    }
+
+    /// Sends old, large tool results as a marker that says what it was and how
+    /// long. What is stored, and summarized later, stays whole.
+    ///
+    /// Off unless it is called. Use the same rule for each request of a
+    /// session: what was sent before then changes once for each batch.
+    #[must_use]
+    pub const fn prune(mut self, rule: Prune) -> Self {
+        self.prune = Some(rule);
         self
     }
 

@@ -1,8 +1,11 @@
 //! The place in memory where a session lives, kept in step with the store.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::Notify;
@@ -28,6 +31,16 @@ pub(super) struct Cell {
     /// Appends that the store may have taken and memory has not.
     appending: AtomicUsize,
     appended: Notify,
+    counted: Mutex<Counted>,
+}
+
+/// What was done to a session since it came into memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) compactions: u64,
+    pub(super) tokens_after: u64,
+    /// Positions of messages that were healed on their way to a model.
+    pub(super) healed: BTreeSet<u64>,
 }
 
 impl Cell {
@@ -38,6 +51,7 @@ impl Cell {
             loading: tokio::sync::Mutex::default(),
             appending: AtomicUsize::new(0),
             appended: Notify::new(),
+            counted: Mutex::default(),
         }
     }
 
@@ -45,6 +59,14 @@ impl Cell {
         // A session is whole between any two of its methods, none of which
         // panics: a poisoned lock says nothing about it.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn count(&self, count: impl FnOnce(&mut Counted)) {
+        count(&mut self.counted.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Counts an append until the guard is dropped.

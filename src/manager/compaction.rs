@@ -47,19 +47,32 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Compact {
     when: When,
+    target: Option<u64>,
 }
 
 impl Compact {
     /// Where the thresholds say so.
     #[must_use]
     pub const fn if_due() -> Self {
-        Self { when: When::Due }
+        Self { when: When::Due, target: None }
     }
 
     /// Whatever the thresholds, the pause and `enabled` say, where a cut helps.
     #[must_use]
     pub const fn now() -> Self {
-        Self { when: When::Now }
+        Self { when: When::Now, target: None }
+    }
+
+    /// Until summary and history take at most so many tokens, in place of the
+    /// configured number of messages to keep: about a quarter of them for the
+    /// newest messages, the rest for the summary, if `summary_max_tokens`
+    /// allows. What must be kept (system and pinned messages, the newest user
+    /// message) comes first; where that leaves no room for a summary nothing
+    /// is done.
+    #[must_use]
+    pub const fn to_tokens(mut self, tokens: u64) -> Self {
+        self.target = Some(tokens);
+        self
     }
 }
 
@@ -71,7 +84,7 @@ impl SessionManager {
     ///
     /// A dropped future leaves the compaction running in the background.
     pub async fn compact(&self, key: &str, how: Compact) -> Report {
-        match self.start(key, how.when).await {
+        match self.start(key, how.when, how.target).await {
             Outcome::Started(handle) | Outcome::InFlight(handle) => handle.await,
             outcome => Report::NotStarted(Box::new(outcome)),
         }
@@ -84,6 +97,8 @@ pub(super) struct Job {
     pub(super) summarizer: Arc<dyn Summarizer>,
     /// What made it due; `None` where the host asked.
     pub(super) trigger: Option<Trigger>,
+    /// How many tokens may be left, where the host said so.
+    pub(super) target: Option<u64>,
 }
 
 /// A summary that passed, and where it goes.
@@ -115,7 +130,7 @@ impl Job {
 
     async fn propose(&self, inner: &Arc<Inner>) -> Result<Proposal, Report> {
         let started = Instant::now();
-        let planned = inner.plan(&self.cell, self.trigger.is_some()).await?;
+        let planned = inner.plan(&self.cell, self.trigger.is_some(), self.target).await?;
         let answer = self.ask(inner, &planned).await?;
         let summary = StoredSummary {
             text: answer.summary.text,
@@ -159,7 +174,7 @@ impl Job {
                 .snapshot
                 .summary()
                 .map(|summary| summary.text.as_str().into()),
-            max_tokens: inner.summary_bound(planned.replaced.tokens),
+            max_tokens: planned.bound,
             temperature: config.summary_temperature,
             deadline: config.timeout,
             counter: Arc::clone(&inner.counter),
@@ -194,7 +209,13 @@ impl Job {
             .with_pause(inner.pause_after(&planned, &done))
             .with_usage(inner.usage_event(self.summarizer.name(), &done));
         match inner.commit(&self.cell, commit, &view, sent).await {
-            Ok(true) => Report::Applied(done),
+            Ok(true) => {
+                self.cell.count(|counted| {
+                    counted.compactions += 1;
+                    counted.tokens_after = done.tokens_after;
+                });
+                Report::Applied(done)
+            }
             Ok(false) => Report::Stale,
             Err(error) => Report::Unavailable(error),
         }

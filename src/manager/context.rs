@@ -15,7 +15,12 @@ impl SessionManager {
     ///
     /// As for all methods, see [`SessionManager`].
     pub async fn context(&self, key: &str, request: &Request) -> Result<Context> {
-        let snapshot = self.0.snapshot(&SessionKey::new(key)?).await?;
-        Ok(Context::new(&snapshot, request, &*self.0.counter))
+        let key = SessionKey::new(key)?;
+        let snapshot = self.0.snapshot(&key).await?;
+        let context = Context::new(&snapshot, request, &*self.0.counter);
+        if context.repaired().next().is_some() {
+            self.0.cell(&key).count(|counted| counted.healed.extend(context.repaired()));
+        }
+        Ok(context)
     }
 }

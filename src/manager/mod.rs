@@ -14,6 +14,7 @@ mod planned;
 mod rewrite;
 mod shutdown;
 mod trigger;
+mod usage;
 mod view;
 
 use std::{fmt, ops::Range, sync::Arc, time::SystemTime};
@@ -29,6 +30,7 @@ pub use self::{
     force::Forced,
     outcome::{Compaction, Outcome, Report},
     shutdown::Shutdown,
+    usage::SessionStats,
 };
 use self::{cell::Cell, claim::Claims};
 use crate::{

@@ -17,6 +17,8 @@ pub(super) struct Planned {
     pub(super) snapshot: Snapshot,
     pub(super) options: Arc<SessionOptions>,
     pub(super) split: Split,
+    /// The most tokens that the summary may take.
+    pub(super) bound: u64,
     /// What a summary is made of: first what force compression dropped and the
     /// store still has, then the replaced messages.
     pub(super) input: Arc<[Arc<Message>]>,
@@ -28,20 +30,33 @@ pub(super) struct Planned {
 
 impl Inner {
     /// Takes a snapshot and decides what of it to replace.
-    pub(super) async fn plan(&self, cell: &Cell, obey: bool) -> Result<Planned, Report> {
+    pub(super) async fn plan(
+        &self,
+        cell: &Cell,
+        obey: bool,
+        target: Option<u64>,
+    ) -> Result<Planned, Report> {
         let look = |session: &mut Session| (session.snapshot(), session.options());
         let (snapshot, options) = self.with(cell, look).await.map_err(Report::Unavailable)?;
         let messages = snapshot.to_vec();
-        let split = self.split(&snapshot, &messages, &options, obey).map_err(Report::Skipped)?;
+        let before = self.sent(&snapshot)
+            + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
+        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+        let (split, bound) = match target.map(Tokens::from_tokens) {
+            None => self.split(&snapshot, &messages, &sizes, &options, obey),
+            Some(target) if before <= target => {
+                Err(Skip::AlreadyFits { tokens: before.count(), target: target.count() })
+            }
+            Some(target) => self.split_to(&snapshot, &messages, &sizes, target),
+        }
+        .map_err(Report::Skipped)?;
         let owed = self.owed(&cell.key, &snapshot).await?;
         let owed_count = owed.len() as u64;
         let entries = || split.replaced.iter().filter_map(|index| snapshot.entry(*index));
         let replaced = entries().fold(Size::default(), |sum, entry| sum.plus(entry.size));
         let replaced_messages = entries().map(|entry| Arc::clone(&entry.message));
         let input = owed.into_iter().chain(replaced_messages).collect();
-        let before = self.sent(&snapshot)
-            + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
-        Ok(Planned { snapshot, options, split, input, owed: owed_count, replaced, before })
+        Ok(Planned { snapshot, options, split, bound, input, owed: owed_count, replaced, before })
     }
 
     /// Reads what force compression dropped, where the store has kept it.
@@ -68,17 +83,17 @@ impl Inner {
         &self,
         snapshot: &Snapshot,
         messages: &[Arc<Message>],
+        sizes: &[Size],
         options: &SessionOptions,
         obey: bool,
-    ) -> Result<Split, Skip> {
+    ) -> Result<(Split, u64), Skip> {
         let config = &self.config;
-        let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
-        let all = snapshot.entries().map(|entry| entry.size.tokens).sum();
+        let all = sizes.iter().map(|size| size.tokens).sum();
         let limits = self.limits(options);
-        plan::split(&SplitInput {
+        let split = plan::split(&SplitInput {
             messages,
             carried: snapshot.carried(),
-            sizes: &sizes,
+            sizes,
             keep: match config.keep_chars {
                 0 => Keep::Messages(config.keep_last_messages),
                 chars => Keep::Chars(chars as u64),
@@ -88,13 +103,55 @@ impl Inner {
             base: Tokens::ZERO,
             bound: Tokens::from_tokens(self.summary_bound(all)),
             floor: self.fence(),
-        })
+        })?;
+        let bound = self.summary_bound(tokens(sizes, &split.replaced));
+        Ok((split, bound))
+    }
+
+    /// Decides where to cut so that what is kept and a summary fit into the
+    /// target: the less is kept, the more room is there for the summary.
+    fn split_to(
+        &self,
+        snapshot: &Snapshot,
+        messages: &[Arc<Message>],
+        sizes: &[Size],
+        target: Tokens,
+    ) -> Result<(Split, u64), Skip> {
+        let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
+        let mut skip = Skip::NothingToCut;
+        for share in [4, 8, 16, u64::MAX] {
+            let split = plan::split(&SplitInput {
+                messages,
+                carried: snapshot.carried(),
+                sizes,
+                keep: Keep::Tokens(Tokens::from_units(target.as_units() / share)),
+                boundary: Boundary::Round,
+                limit: None,
+                base: Tokens::ZERO,
+                bound: Tokens::ZERO,
+                floor: self.fence(),
+            });
+            let split = match split {
+                Ok(split) => split,
+                Err(other) => {
+                    skip = other;
+                    continue;
+                }
+            };
+            let kept = all - tokens(sizes, &split.replaced) + self.fence();
+            let room = (target - kept).count();
+            if room >= LEAST_SUMMARY {
+                return Ok((split, room.min(self.config.summary_max_tokens)));
+            }
+            skip = Skip::NoProgress { kept: kept.count() + LEAST_SUMMARY, limit: target.count() };
+        }
+        Err(skip)
     }
 
     /// The largest summary that is asked for in place of so many tokens: half
     /// of them, and at least 64.
-    pub(super) fn summary_bound(&self, replaced: Tokens) -> u64 {
-        self.config.summary_max_tokens.min((replaced.count() / 2).max(64))
+    fn summary_bound(&self, replaced: Tokens) -> u64 {
+        self.config.summary_max_tokens.min((replaced.count() / 2).max(LEAST_SUMMARY))
     }
 
     /// What an empty summary takes.
@@ -118,6 +175,13 @@ impl Inner {
         )]
         Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
     }
+}
+
+/// A summary of fewer tokens is not asked for.
+const LEAST_SUMMARY: u64 = 64;
+
+fn tokens(sizes: &[Size], indexes: &[usize]) -> Tokens {
+    indexes.iter().filter_map(|index| sizes.get(*index)).map(|size| size.tokens).sum()
 }
 
 impl Planned {

@@ -25,10 +25,10 @@ impl SessionManager {
     /// A dropped future has started a compaction or not; one that was started
     /// runs on.
     pub async fn maybe_summarize(&self, key: &str) -> Outcome {
-        self.start(key, When::Due).await
+        self.start(key, When::Due, None).await
     }
 
-    pub(super) async fn start(&self, key: &str, when: When) -> Outcome {
+    pub(super) async fn start(&self, key: &str, when: When, target: Option<u64>) -> Outcome {
         let inner = &self.0;
         if !inner.config.enabled && when == When::Due {
             return Outcome::Disabled;
@@ -52,7 +52,7 @@ impl SessionManager {
         match inner.claims.claim(&key, trigger) {
             Err(handle) => Outcome::InFlight(handle),
             Ok((claim, handle)) => {
-                let job = compaction::Job { cell, summarizer, trigger };
+                let job = compaction::Job { cell, summarizer, trigger, target };
                 let task = inner.runtime.spawn(job.run(Arc::clone(inner), claim));
                 handle.runs_as(task.abort_handle());
                 Outcome::Started(handle)

@@ -42,6 +42,7 @@ pub(crate) struct Place {
 
 impl Structure {
     /// Reads a conversation.
+    #[cfg(test)]
     pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
         Self::of_history(messages, 0)
     }

@@ -2,17 +2,21 @@
 //! it worth paying for, and what goes when there is no time to ask a model.
 
 mod force;
-pub(crate) mod prune;
+mod prune;
 mod split;
 mod trigger;
 
 use std::{fmt, sync::Arc};
 
-pub use self::trigger::{Measured, Trigger};
 pub(crate) use self::{
     force::force,
+    prune::prune,
     split::{Boundary, Keep, SplitInput, cut_at, halves, keep_last, split},
     trigger::Limits,
+};
+pub use self::{
+    prune::Prune,
+    trigger::{Measured, Trigger},
 };
 use crate::{
     message::{Message, structure::Structure},
@@ -76,6 +80,13 @@ impl Split {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Skip {
+    /// What is sent is not above the target that the host asked for.
+    AlreadyFits {
+        /// Tokens of history and summary.
+        tokens: u64,
+        /// The target.
+        target: u64,
+    },
     /// What would stay word for word, with the summary, is still above the
     /// limit that made the compaction due. Keep less, or use a larger window.
     NoProgress {
@@ -116,6 +127,9 @@ pub enum Skip {
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::AlreadyFits { tokens, target } => {
+                write!(f, "{tokens} tokens already fit into {target}")
+            }
             Self::NoProgress { kept, limit } => write!(
                 f,
                 "what is kept and the summary would take {kept} tokens, still above the limit of {limit}"

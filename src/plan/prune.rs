@@ -4,16 +4,37 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::message::{Message, Part};
 
-/// Which tool results are pruned.
+/// Which tool results a [`Request`](crate::Request) sends as a short marker:
+/// old, large ones, in batches.
+///
+/// # Default
+///
+/// The newest 3 are kept, results above 2,000 characters are large, and a
+/// batch spares 20,000 characters.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Prune, Request};
+///
+/// let request = Request::new().prune(Prune { keep: 5, ..Prune::default() });
+/// # let _ = request;
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Prune {
+pub struct Prune {
     /// How many of the newest tool results are never touched.
-    pub(crate) keep: usize,
+    pub keep: usize,
     /// Results of more characters than this are large.
-    pub(crate) larger_than: usize,
+    pub larger_than: usize,
     /// Characters that a batch spares at least. A batch changes what was sent
     /// before, so a provider's prompt cache is lost once for each batch.
-    pub(crate) batch: usize,
+    pub batch: usize,
+}
+
+impl Default for Prune {
+    fn default() -> Self {
+        Self { keep: 3, larger_than: 2_000, batch: 20_000 }
+    }
 }
 
 /// Returns, by index, the messages to send in place of stored ones: ids, flags

@@ -14,6 +14,8 @@ pub(crate) enum Keep {
     /// As many messages as fit into this many characters, at least one.
     Chars(u64),
     Messages(usize),
+    /// As many messages as fit into this many tokens, perhaps none.
+    Tokens(Tokens),
 }
 
 /// Where cuts are made. Never through a round or an open call.
@@ -104,6 +106,14 @@ impl SplitInput<'_> {
         let len = self.messages.len();
         let keep = match self.keep {
             Keep::Messages(keep) => keep,
+            Keep::Tokens(limit) => {
+                let mut tokens = Tokens::ZERO;
+                let fits = self.sizes.iter().take(len).rev().take_while(|size| {
+                    tokens += size.tokens;
+                    tokens <= limit
+                });
+                fits.count()
+            }
             Keep::Chars(limit) => {
                 let mut chars = 0_u64;
                 let fits = self.sizes.iter().take(len).rev().take_while(|size| {

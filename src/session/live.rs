@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     log::Log,
-    revision::Revision,
+    revision::{Revision, SnapshotMark},
     snapshot::{Entry, Size, Snapshot},
     state::{Dropped, Pause, SessionOptions, SessionState, StoredSummary, View},
 };
@@ -24,6 +24,8 @@ pub(crate) struct Session {
     /// Tokens of the summary as it is sent, fence and notes included.
     sent: Tokens,
     dropped: Dropped,
+    /// What a provider counted for a context, and our estimate of the same.
+    reported: Option<(Tokens, Tokens)>,
     options: Arc<SessionOptions>,
     pause: Option<Pause>,
     /// Acknowledged messages that lie above a gap: another append, which the
@@ -52,6 +54,7 @@ impl Session {
             summary: None,
             sent: Tokens::ZERO,
             dropped: Dropped::default(),
+            reported: None,
             options: Arc::default(),
             pause: None,
             early: BTreeMap::new(),
@@ -107,8 +110,32 @@ impl Session {
         self.window_size
     }
 
-    /// How many tokens are sent: summary, carried messages, window.
+    /// How many tokens are sent: summary, carried messages, window. What a
+    /// provider has counted of them goes before our estimate, if it is more.
     pub(crate) fn tokens(&self) -> Tokens {
+        let estimate = self.estimate();
+        let counted = self.reported.map(|(counted, of)| counted + (estimate - of));
+        counted.unwrap_or_default().max(estimate)
+    }
+
+    /// Takes a provider's count for a context. One of another revision, or
+    /// that cannot be, does not count.
+    pub(crate) fn report(&mut self, mark: SnapshotMark, counted: u64) -> bool {
+        let Some(in_window) = mark.len.checked_sub(self.carried.len()) else { return false };
+        if self.revision != Some(mark.revision) || in_window > self.window.len() || counted == 0 {
+            return false;
+        }
+        let since = (in_window..self.window.len()).filter_map(|index| self.window.get(index));
+        let estimate = self.estimate() - since.map(|entry| entry.size.tokens).sum();
+        // System prompt and tools come on top, but not millions of tokens.
+        if counted > estimate.count().saturating_mul(8).saturating_add(1_000_000) {
+            return false;
+        }
+        self.reported = Some((Tokens::from_tokens(counted), estimate));
+        true
+    }
+
+    fn estimate(&self) -> Tokens {
         self.sent + self.carried_size.tokens + self.window_size.tokens
     }
 
@@ -230,6 +257,7 @@ impl Session {
         self.carried = carried.into();
         self.summary = view.summary.clone().map(Arc::new);
         self.sent = sent;
+        self.reported = None;
         self.dropped = view.dropped;
     }
 

@@ -145,6 +145,25 @@ impl Snapshot {
         self.dropped.messages
     }
 
+    /// The same history with other messages at some indexes, ascending.
+    pub(crate) fn replacing(
+        &self,
+        messages: Vec<(usize, Arc<Message>)>,
+        size: impl Fn(&Message) -> Size,
+    ) -> Self {
+        let mut messages = messages.into_iter().peekable();
+        let mut replaced = self.entries().enumerate().map(|(index, entry)| {
+            match messages.next_if(|(at, _)| *at == index) {
+                Some((_, message)) => {
+                    Entry { position: entry.position, size: size(&message), message }
+                }
+                None => entry.clone(),
+            }
+        });
+        let carried = replaced.by_ref().take(self.carried.len()).collect();
+        Self { carried, window: replaced.collect(), ..self.clone() }
+    }
+
     pub(crate) const fn dropped_range(&self) -> Dropped {
         self.dropped
     }
