@@ -469,6 +469,7 @@ async fn planted_files_are_refused_and_modes_are_private() {
 
     store.append(&key("mine"), &[named("x")]).await.unwrap();
     assert_eq!(store.list(ListPage::default()).await.unwrap(), [key("mine")]);
+    assert!(store.file(&key("mine")).ends_with("inner/mine.jsonl"));
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(folder.join("mine.jsonl")), 0o600);
     assert_eq!(mode(folder.join(".lock")), 0o600);
