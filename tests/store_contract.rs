@@ -1,5 +1,12 @@
 //! The contract of `SessionStore`, checked on each store of the crate.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 #[path = "common/folder.rs"]
 mod folder;
 

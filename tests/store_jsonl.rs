@@ -1,5 +1,7 @@
 //! What `JsonlStore` promises of its files: restarts, damage, names, locks.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 #[path = "common/folder.rs"]
 mod folder;
 
@@ -260,6 +262,9 @@ async fn every_byte_flipped() {
             assert!(committed || lines[line] == ["<commit>"], "byte {place} is {other}");
             assert_eq!(session.state.view.summary.is_some(), committed);
             assert!(store.repaired().lines >= 1, "byte {place} is {other}");
+            if other != byte ^ 1 {
+                continue;
+            }
             // What comes next does not suffer.
             append(&store, &["after"]).await;
             let mut all = found;
@@ -343,7 +348,7 @@ async fn a_damaged_header_is_written_again() {
         store.append(&name, &[named("b")]).await.unwrap();
         drop(store);
         let store = open(&folder);
-        assert_eq!(store.list(ListPage::default()).await.unwrap(), [name.clone()]);
+        assert_eq!(store.list(ListPage::default()).await.unwrap(), std::slice::from_ref(&name));
         assert_eq!(store.load(&name).await.unwrap().unwrap().window.len(), 2);
     }
 }
@@ -464,6 +469,7 @@ async fn planted_files_are_refused_and_modes_are_private() {
 
     store.append(&key("mine"), &[named("x")]).await.unwrap();
     assert_eq!(store.list(ListPage::default()).await.unwrap(), [key("mine")]);
+    assert!(store.file(&key("mine")).ends_with("inner/mine.jsonl"));
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(folder.join("mine.jsonl")), 0o600);
     assert_eq!(mode(folder.join(".lock")), 0o600);

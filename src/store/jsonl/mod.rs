@@ -11,7 +11,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, ops::Range, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use dashmap::DashMap;
@@ -69,9 +74,9 @@ use crate::{
 ///
 /// A line that is torn or damaged is passed over, counted ([`Self::repaired`])
 /// and logged; all others are read. Since records carry positions, a lost
-/// message leaves a gap and moves no other. Where a change of state is lost,
-/// the state before it holds; its messages are all there. A torn end is cut
-/// off by the next write.
+/// message leaves a gap and moves no other; only what was lost at the very end
+/// leaves none. Where a change of state is lost, the state before it holds;
+/// its messages are all there. A torn end is cut off by the next write.
 ///
 /// # Retention
 ///
@@ -133,6 +138,13 @@ impl JsonlStore {
     #[must_use]
     pub fn repaired(&self) -> Repaired {
         Repaired { lines: self.folder.repaired() }
+    }
+
+    /// Returns the file that keeps a session, whether it exists or not: for
+    /// backups and for people. Only this store may write to it.
+    #[must_use]
+    pub fn file(&self, key: &SessionKey) -> PathBuf {
+        self.folder.path().join(file_name(key))
     }
 
     fn slot(&self, key: &SessionKey) -> Arc<Slot> {

@@ -262,3 +262,30 @@ async fn a_newer_format_is_refused_and_left_as_it_is() {
     assert!(store.load(&key()).await.is_err());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), newer);
 }
+
+#[test]
+fn another_runtime_and_none_at_all_will_do() {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let folder = Temp::new("runtime");
+    let store = JsonlStore::open(&folder.0).unwrap();
+    for text in ["a", "b"] {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(store.append(&key(), &[named(text)])).unwrap();
+    }
+    let (key, messages) = (key(), [named("c")]);
+    let mut append = store.append(&key, &messages);
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let receipt = loop {
+        match append.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(receipt) => break receipt.unwrap(),
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    };
+    assert_eq!(receipt.placed[0].position, 2);
+}
