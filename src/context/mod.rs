@@ -253,4 +253,6 @@ impl fmt::Debug for Context {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

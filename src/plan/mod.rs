@@ -178,4 +178,4 @@ const fn whole(tokens: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
