@@ -142,8 +142,8 @@ impl<'a> Arranged<'a> {
     fn note(&mut self, index: Option<usize>, notes: Option<&str>, profile: &Profile) {
         let message = index.and_then(|index| self.messages.get_mut(index));
         if let (Some(message), Some(notes)) = (message, notes) {
-            let noted = std::mem::replace(message, Cow::Owned(Message::user("")));
-            *message = with_parts(noted, Vec::new(), vec![Part::text(notes)], profile);
+            let before = std::mem::replace(message, Cow::Owned(Message::user("")));
+            *message = with_parts(before, Vec::new(), vec![Part::text(notes)], profile);
             self.noted = index;
         }
     }
@@ -228,7 +228,7 @@ fn with_ids<'a>(
         let Some(asked) = call.of(message) else { continue };
         let wanted = match asked.id.as_str() {
             id if id.trim().is_empty() => "call".to_owned(),
-            id if profile.plain_ids => id.replace(|c| !is_plain_id(c), "_"),
+            id if profile.has_plain_ids() => id.replace(|c| !is_plain_id(c), "_"),
             id => id.to_owned(),
         };
         let mut id = wanted.clone();

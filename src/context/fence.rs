@@ -1,6 +1,8 @@
 //! The block in which a summary is sent: data inside a fence that its own
 //! text cannot close.
 
+use std::fmt::Write;
+
 use crate::session::StoredSummary;
 
 /// Writes the block for a summary and the count of dropped messages; `None`
@@ -16,17 +18,15 @@ pub(crate) fn block(summary: Option<&StoredSummary>, dropped: u64) -> Option<Str
     let mut body = String::new();
     if dropped > 0 {
         let (s, were) = if dropped == 1 { ("", "was") } else { ("s", "were") };
-        body.push_str(&format!(
-            "[system] {dropped} earlier message{s} {were} dropped to free space.\n"
-        ));
+        // Text into memory: there is nothing that can fail.
+        let _ =
+            writeln!(body, "[system] {dropped} earlier message{s} {were} dropped to free space.");
     }
     if let Some(summary) = summary {
         if summary.excerpted > 0 {
             let s = if summary.excerpted == 1 { "" } else { "s" };
-            body.push_str(&format!(
-                "({} long message{s} summarized from an excerpt.)\n",
-                summary.excerpted
-            ));
+            let excerpted = summary.excerpted;
+            let _ = writeln!(body, "({excerpted} long message{s} summarized from an excerpt.)");
         }
         body.push_str(&summary.text);
         body.push('\n');

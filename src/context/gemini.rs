@@ -143,7 +143,7 @@ fn write_answer(result: &ToolResult, out: &mut JsonWriter) {
 /// Writes an id, unless the reader made it of the name for want of one.
 fn write_id(id: &str, name: &str, out: &mut JsonWriter) {
     let count = id.strip_prefix(name).and_then(|rest| rest.strip_prefix('#'));
-    if !count.is_some_and(|count| count.parse::<usize>().is_ok()) {
+    if count.is_none_or(|count| count.parse::<usize>().is_err()) {
         out.text_member("id", id);
     }
 }

@@ -265,4 +265,6 @@ fn pruned(snapshot: &Snapshot, rule: &Prune, counter: &dyn TokenCounter) -> Snap
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

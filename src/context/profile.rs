@@ -13,8 +13,6 @@ pub(crate) struct Profile {
     pub(crate) is_strict: bool,
     /// An assistant message may not be the last one.
     pub(crate) ends_with_user: bool,
-    /// The ids of calls are letters, digits, `_` and `-`.
-    pub(crate) plain_ids: bool,
 }
 
 pub(crate) static OPENAI_CHAT: Profile = Profile {
@@ -22,7 +20,6 @@ pub(crate) static OPENAI_CHAT: Profile = Profile {
     alternates: false,
     is_strict: false,
     ends_with_user: false,
-    plain_ids: false,
 };
 
 pub(crate) static STRICT_TEMPLATE: Profile = Profile {
@@ -30,7 +27,6 @@ pub(crate) static STRICT_TEMPLATE: Profile = Profile {
     alternates: true,
     is_strict: true,
     ends_with_user: false,
-    plain_ids: false,
 };
 
 pub(crate) static OPENAI_RESPONSES: Profile = Profile {
@@ -38,7 +34,6 @@ pub(crate) static OPENAI_RESPONSES: Profile = Profile {
     alternates: false,
     is_strict: false,
     ends_with_user: false,
-    plain_ids: false,
 };
 
 // The API itself joins neighbours; some clouds that offer it refuse them.
@@ -47,20 +42,19 @@ pub(crate) static ANTHROPIC: Profile = Profile {
     alternates: true,
     is_strict: false,
     ends_with_user: false,
-    plain_ids: true,
 };
 
-pub(crate) static GEMINI: Profile = Profile {
-    origin: Origin::Gemini,
-    alternates: true,
-    is_strict: false,
-    ends_with_user: true,
-    plain_ids: false,
-};
+pub(crate) static GEMINI: Profile =
+    Profile { origin: Origin::Gemini, alternates: true, is_strict: false, ends_with_user: true };
 
 impl Profile {
     /// Returns true for the forms that hold OpenAI chat messages.
     pub(crate) fn is_openai_chat(&self) -> bool {
         self.origin == Origin::OpenAiChat
+    }
+
+    /// Returns true where the ids of calls are letters, digits, `_` and `-`.
+    pub(crate) fn has_plain_ids(&self) -> bool {
+        self.origin == Origin::Anthropic
     }
 }

@@ -174,4 +174,4 @@ fn tokens(sizes: &[Size], indexes: impl IntoIterator<Item = usize>) -> Tokens {
 }
 
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;

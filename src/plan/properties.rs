@@ -13,7 +13,7 @@ use super::{
 use crate::message::Role;
 
 #[path = "../../tests/common/histories.rs"]
-mod histories;
+pub(crate) mod histories;
 
 use histories::History;
 
