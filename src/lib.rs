@@ -16,6 +16,8 @@ mod summarize;
 mod tokens;
 mod usage;
 
+#[cfg(feature = "providers")]
+pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
     context::{Provider, Violation, validate_messages},
