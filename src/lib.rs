@@ -77,6 +77,8 @@ mod summarize;
 mod tokens;
 mod usage;
 
+#[cfg(feature = "providers")]
+pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
     context::{

@@ -1,19 +1,30 @@
 //! Models behind an API: what is asked of them, and what they answer.
 
+#[cfg(feature = "providers")]
+mod anthropic;
 mod error;
+#[cfg(feature = "providers")]
+mod http;
+#[cfg(feature = "providers")]
+mod openai_compatible;
+#[cfg(feature = "providers")]
+mod retry;
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use self::error::{ProviderError, ProviderErrorKind};
+#[cfg(feature = "providers")]
+pub use self::{anthropic::Anthropic, openai_compatible::OpenAiCompatible, retry::Retrying};
 use crate::usage::TokenUsage;
 
 /// Talks to a model.
 ///
 /// # Contract
 ///
-/// - One call is one request; trying again is the caller's affair.
+/// - One call is one request; trying again is the affair of the caller, or of a
+///   decorator.
 /// - Dropping the future ends the request.
 /// - Neither an error nor a log line holds a key or text of the conversation.
 ///
