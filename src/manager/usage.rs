@@ -41,6 +41,9 @@ pub struct SessionStats {
     /// Different messages that had to be healed on their way to a model,
     /// however often a context was built.
     pub repaired_messages: u64,
+    /// Damaged records that the store has passed over since it was opened, in
+    /// all of its sessions.
+    pub repaired_lines: u64,
 }
 
 impl SessionManager {
@@ -103,6 +106,7 @@ impl SessionManager {
             compactions: counted.compactions,
             tokens_after: counted.tokens_after,
             repaired_messages: counted.healed.len() as u64,
+            repaired_lines: self.0.store.repaired_lines(),
         })
     }
 }

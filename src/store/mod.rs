@@ -65,6 +65,12 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Lists sessions in the order of their keys' bytes.
     async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>>;
 
+    /// Returns how many damaged records were passed over since the store was
+    /// opened.
+    fn repaired_lines(&self) -> u64 {
+        0
+    }
+
     /// Returns the transcripts, where this store keeps them.
     fn archive(&self) -> Option<&dyn Archive> {
         None

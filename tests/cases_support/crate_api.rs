@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::Value;
 use session_compaction::{
-    Error, Outcome, SessionManager, SessionManagerBuilder, SessionStore, SummarizationConfig,
-    SummarizeError, Summarizer, SummaryRequest,
+    Body, Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder,
+    SessionStore, SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
 };
 
 use super::{Stop, case::ReportedUsage};
@@ -43,13 +43,20 @@ pub(crate) struct Deadlines {
 }
 
 /// Builds the context of a session with an empty request.
-pub(crate) async fn context(_sessions: &SessionManager, _key: &str) -> Result<Sent, Stop> {
-    std::future::ready(not_built("SessionManager::context")).await
+pub(crate) async fn context(sessions: &SessionManager, key: &str) -> Result<Sent, Stop> {
+    let context = sessions.context(key, &Request::new()).await?;
+    let body = |body: Body| serde_json::to_string(&body).map_err(|e| Stop::Failed(e.to_string()));
+    Ok(Sent {
+        openai_chat: body(context.to_openai_chat())?,
+        anthropic: body(context.to_anthropic())?,
+        gemini: body(context.to_gemini())?,
+        strict_template: body(context.to_strict_template())?,
+    })
 }
 
 /// Opens the JSONL store; a second result says why it could not be opened.
-pub(crate) fn jsonl_store(_folder: &Path) -> Result<Result<Arc<dyn SessionStore>, Error>, Stop> {
-    not_built("JsonlStore")
+pub(crate) fn jsonl_store(folder: &Path) -> Result<Arc<dyn SessionStore>, Error> {
+    Ok(Arc::new(JsonlStore::open(folder)?))
 }
 
 /// Makes the crate's own summarizer over an OpenAI-compatible endpoint.
@@ -69,17 +76,29 @@ pub(crate) fn request_body(_request: &SummaryRequest) -> Result<Value, Stop> {
 
 /// Tells the session what a provider counted.
 pub(crate) async fn report_usage(
-    _sessions: &SessionManager,
-    _key: &str,
+    sessions: &SessionManager,
+    key: &str,
     usage: ReportedUsage,
 ) -> Result<(), Stop> {
-    let ReportedUsage { prompt: _prompt, completion: _completion, total: _total } = usage;
-    std::future::ready(not_built("report_usage")).await
+    let ReportedUsage { prompt, completion, total } = usage;
+    let output = completion.unwrap_or(0);
+    let input = prompt.or(total.map(|total| total.saturating_sub(output))).unwrap_or(0);
+    let mark = sessions.snapshot(key).await?;
+    sessions.report_usage(key, mark, TokenUsage::new(input, output)).await?;
+    Ok(())
 }
 
 /// Statistics as a JSON object, with the names that cases use.
-pub(crate) async fn stats(_sessions: &SessionManager, _key: &str) -> Result<Value, Stop> {
-    std::future::ready(not_built("stats")).await
+pub(crate) async fn stats(sessions: &SessionManager, key: &str) -> Result<Value, Stop> {
+    let stats = sessions.session_stats(key).await?;
+    Ok(serde_json::json!({
+        "messages": stats.messages,
+        "tokens": stats.tokens,
+        "compactions": stats.compactions,
+        "tokens_after": stats.tokens_after,
+        "repaired_messages": stats.repaired_messages,
+        "repaired_lines": stats.repaired_lines,
+    }))
 }
 
 /// Has the names of all events, such as `no_progress`, put into the list.

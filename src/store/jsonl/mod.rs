@@ -235,6 +235,10 @@ impl SessionStore for JsonlStore {
         Ok(listed)
     }
 
+    fn repaired_lines(&self) -> u64 {
+        self.repaired().lines
+    }
+
     fn archive(&self) -> Option<&dyn Archive> {
         Some(self)
     }
