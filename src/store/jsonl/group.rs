@@ -36,6 +36,23 @@ impl Job {
             Self::Commit(..) | Self::Remove(_) | Self::Rewrite(..) => false,
         }
     }
+
+    /// Gives up the job: its answer is why.
+    pub(super) fn refuse(self) -> Answer {
+        fn refused<T: Send + 'static>(reply: Reply<T>) -> Answer {
+            Box::new(move |written: Result<()>| {
+                if let Err(error) = written {
+                    drop(reply.send(Err(error)));
+                }
+            })
+        }
+        match self {
+            Self::Append(_, reply) => refused(reply),
+            Self::Commit(_, reply) => refused(reply),
+            Self::Remove(reply) => refused(reply),
+            Self::Rewrite(_, reply) => refused(reply),
+        }
+    }
 }
 
 /// Gives an answer, once it is known whether it was written.

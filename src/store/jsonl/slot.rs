@@ -267,7 +267,7 @@ impl Slot {
         });
         let mut group = match prepared {
             Ok(group) => group,
-            Err(error) => return (jobs.into_iter().map(refuse).collect(), Err(error)),
+            Err(error) => return (jobs.into_iter().map(Job::refuse).collect(), Err(error)),
         };
         for job in jobs {
             group.add(job);
@@ -419,22 +419,6 @@ impl Drop for Writer {
             queue.writing = false;
             queue.jobs.clear();
         }
-    }
-}
-
-fn refuse(job: Job) -> Answer {
-    fn refused<T: Send + 'static>(reply: Reply<T>) -> Answer {
-        Box::new(move |written: Result<()>| {
-            if let Err(error) = written {
-                drop(reply.send(Err(error)));
-            }
-        })
-    }
-    match job {
-        Job::Append(_, reply) => refused(reply),
-        Job::Commit(_, reply) => refused(reply),
-        Job::Remove(reply) => refused(reply),
-        Job::Rewrite(_, reply) => refused(reply),
     }
 }
 
