@@ -13,9 +13,11 @@ impl SessionManager {
     ///
     /// # Errors
     ///
-    /// As for all methods, see [`SessionManager`].
+    /// As for all methods, see [`SessionManager`], and
+    /// [`Error::is_message`](crate::Error::is_message) where the request's
+    /// tools have no JSON form.
     pub async fn context(&self, key: &str, request: &Request) -> Result<Context> {
         let snapshot = self.0.snapshot(&SessionKey::new(key)?).await?;
-        Ok(Context::new(&snapshot, request, &*self.0.counter))
+        Context::new(&snapshot, request, &*self.0.counter)
     }
 }
