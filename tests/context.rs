@@ -1,5 +1,7 @@
 //! What a host does with a context, through the public interface alone.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
+
 use async_openai::types::chat::ChatCompletionRequestMessage;
 use session_compaction::{
     Compact, Context, Media, Message, Part, Request, Role, SessionManager, summarize_fn,
@@ -85,4 +87,12 @@ async fn contexts_extend_each_other_until_a_compaction() {
     assert!(body.messages().contains("They counted up."), "{}", body.messages());
     assert!(body.messages().len() < before.len());
     assert_eq!(context.mark(), sessions.snapshot(KEY).await.unwrap());
+}
+
+#[tokio::test]
+async fn tools_without_a_json_form_are_an_error() {
+    let sessions = SessionManager::builder().build().unwrap();
+    let broken = std::collections::BTreeMap::from([((1, 2), "a pair is no key")]);
+    let error = sessions.context(KEY, &Request::new().tools(&broken)).await.unwrap_err();
+    assert!(error.is_message(), "{error}");
 }

@@ -22,7 +22,7 @@ const PAUSE: &str = "(no reply)";
 /// What stands in place of a blank message of a person.
 const EMPTY: &str = "(empty message)";
 /// What stands in place of a result that has not come.
-pub(crate) const NO_RESULT: &str = "[system] no result came for this call";
+pub(crate) const NO_RESULT: &str = "(no result: this call has not been answered)";
 
 /// What surrounds a history in a request.
 #[derive(Clone, Copy, Debug, Default)]

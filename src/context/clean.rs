@@ -70,50 +70,48 @@ pub(crate) fn answer<'a>(
     profile: &Profile,
 ) -> Option<Cow<'a, Message>> {
     let Some(Part::ToolResult(result)) = message.parts().get(part) else { return None };
-    let mut content: Vec<_> = result
-        .content
-        .iter()
-        .flat_map(|part| match part {
-            Part::Reasoning(_) | Part::ToolCall(_) => Vec::new(),
-            Part::ToolResult(_) => {
-                part.texts().into_iter().map(|text| Cow::Owned(Part::text(text))).collect()
-            }
-            part => taken(part, profile).into_iter().collect(),
-        })
-        .collect();
-    if content.is_empty() {
-        content.push(Cow::Owned(Part::text(NO_OUTPUT)));
-    }
-    let fields = own_fields(&result.fields, profile);
-    let alone = message.role() == Role::Tool && message.parts().len() == 1;
-    let same = alone
-        && result.call_id == call_id
-        && fields.is_none()
-        && (result.fields.is_empty() || !profile.is_openai_chat())
+    let content = content(result, profile);
+    // OpenAI's tool message has room for nothing but what the tool answered.
+    let fields = if profile.is_openai_chat() { &Fields::EMPTY } else { &result.fields };
+    let stands_alone = message.role() == Role::Tool && message.parts().len() == 1;
+    let same = result.call_id == call_id
+        && result.fields == *fields
         && is_same(&content, &result.content)
         && own_fields(message.fields(), profile).is_none();
-    if same {
+    if stands_alone && same {
         return Some(Cow::Borrowed(message));
     }
-    let mut result = ToolResult {
+    let result = Part::from(ToolResult {
         call_id: call_id.to_owned(),
         content: content.into_iter().map(Cow::into_owned).collect(),
         is_error: result.is_error,
-        fields: fields.unwrap_or_else(|| result.fields.clone()),
-    };
-    if profile.is_openai_chat() {
-        // A tool message has room for nothing but its text.
-        result.fields = Fields::EMPTY;
-    }
-    let mut answer = Message::new(Role::Tool, [result.into()]);
-    if alone {
-        let fields = own_fields(message.fields(), profile);
-        answer = answer.with_fields(fields.unwrap_or_else(|| message.fields().clone()));
-        if let Some(name) = message.name() {
-            answer = answer.with_name(name);
+        fields: fields.clone(),
+    });
+    let parts = vec![Cow::Owned(result)];
+    Some(if stands_alone {
+        rebuilt(message, parts, profile)
+    } else {
+        Cow::Owned(Message::new(Role::Tool, parts.into_iter().map(Cow::into_owned)))
+    })
+}
+
+/// Returns what a tool answered, which is never nothing.
+fn content<'a>(result: &'a ToolResult, profile: &Profile) -> Vec<Cow<'a, Part>> {
+    let mut content = Vec::new();
+    for part in &result.content {
+        match part {
+            Part::Reasoning(_) | Part::ToolCall(_) => {}
+            Part::ToolResult(_) => {
+                let texts = part.texts().into_iter().filter(|text| !text.trim().is_empty());
+                content.extend(texts.map(|text| Cow::Owned(Part::text(text))));
+            }
+            part => content.extend(taken(part, profile)),
         }
     }
-    Some(Cow::Owned(answer))
+    if content.is_empty() {
+        content.push(Cow::Owned(Part::text(NO_OUTPUT)));
+    }
+    content
 }
 
 /// Returns the part as the provider takes it; none for one that is blank or
@@ -123,7 +121,11 @@ fn taken<'a>(part: &'a Part, profile: &Profile) -> Option<Cow<'a, Part>> {
         return None;
     }
     match part {
-        Part::Json(raw) => accepts(raw, profile).then_some(Cow::Borrowed(part)),
+        // A custom tool's call cannot be paired with its result.
+        Part::Json(_) if profile.is_openai_chat() && belongs_to_calls(part) => None,
+        Part::Json(raw) => {
+            owner(raw).is_none_or(|owner| owner == profile.origin).then_some(Cow::Borrowed(part))
+        }
         Part::Media(media) if profile.is_openai_chat() => Some(openai_part(part, media)),
         Part::Text(text) => {
             let fields = text.fields.as_deref().and_then(|fields| own_fields(fields, profile));
@@ -147,12 +149,6 @@ fn takes_thought(reasoning: &Reasoning, profile: &Profile) -> bool {
             Origin::Gemini => signed || visible,
             _ => signed,
         }
-}
-
-fn accepts(raw: &RawJson, profile: &Profile) -> bool {
-    owner(raw).is_none_or(|owner| owner == profile.origin)
-        // A custom tool's call cannot be paired with its result.
-        && !(profile.is_openai_chat() && belongs_to_calls(&Part::Json(Box::new(raw.clone()))))
 }
 
 /// Tells by its type whose item an opaque part is; none where it is not known.

@@ -89,8 +89,14 @@ pub struct Context {
 }
 
 impl Context {
-    /// Makes a context of a session's history.
-    pub(crate) fn new(snapshot: &Snapshot, request: &Request, counter: &dyn TokenCounter) -> Self {
+    /// Makes a context of a session's history, unless the request's tools have
+    /// no JSON form.
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        request: &Request,
+        counter: &dyn TokenCounter,
+    ) -> Result<Self> {
+        let tools = request.tools_json()?;
         let pruned = request.prune.map(|rule| pruned(snapshot, &rule, counter));
         let snapshot = pruned.as_ref().unwrap_or(snapshot);
         let healed = Healed::of(snapshot);
@@ -102,17 +108,17 @@ impl Context {
             block.as_deref(),
             request.system.as_deref(),
             request.notes.as_deref(),
-            request.tools.as_ref().map(RawJson::as_str),
+            tools.map(RawJson::as_str),
         ];
         let added = texts.into_iter().flatten().map(|text| counter.text(text));
-        Self {
+        Ok(Self {
             mark: snapshot.mark(),
             tokens: stored.chain(added).sum(),
             request: request.clone(),
             block,
             cache: CachePoints::NONE,
             healed,
-        }
+        })
     }
 
     /// Returns true for a session that holds nothing, of which no valid

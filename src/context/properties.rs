@@ -68,7 +68,7 @@ impl Play {
         let mut session = Session::unknown();
         let state = Some(self.state.clone());
         session.load(session.version(), state, entries(carried), entries(window), Tokens::ZERO);
-        Context::new(&session.snapshot(), request, &ByteEstimate::default())
+        Context::new(&session.snapshot(), request, &ByteEstimate::default()).unwrap()
     }
 }
 

@@ -17,10 +17,10 @@ use crate::{error::Result, message::RawJson, plan::Prune};
 ///     .notes("Today is Monday.");
 /// # let _ = request;
 /// ```
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     pub(crate) system: Option<String>,
-    pub(crate) tools: Option<RawJson>,
+    tools: Option<Result<RawJson>>,
     pub(crate) max_output: Option<u64>,
     pub(crate) notes: Option<String>,
     pub(crate) summary_role: SummaryRole,
@@ -63,15 +63,12 @@ impl Request {
         self
     }
 
-    /// Sets the tools, in the form that the provider takes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_message`](crate::Error::is_message) where the value has no
-    /// JSON form.
-    pub fn tools<T: Serialize + ?Sized>(mut self, tools: &T) -> Result<Self> {
-        self.tools = Some(RawJson::from_value(tools)?);
-        Ok(self)
+    /// Sets the tools, in the form that the provider takes. Where they have no
+    /// JSON form, making a context of the request fails.
+    #[must_use]
+    pub fn tools<T: Serialize + ?Sized>(mut self, tools: &T) -> Self {
+        self.tools = Some(RawJson::from_value(tools));
+        self
     }
 
     /// Sets how many tokens the answer may take.
@@ -111,7 +108,12 @@ impl Request {
     /// tools, and the bound of the answer under the provider's name for it.
     pub(super) fn members(&self, max_output: &'static str) -> Vec<(&'static str, String)> {
         let max_output = self.max_output.map(|tokens| (max_output, tokens.to_string()));
-        let tools = self.tools.as_ref().map(|tools| ("tools", tools.as_str().to_owned()));
+        let tools = self.tools_json().ok().flatten();
+        let tools = tools.map(|tools| ("tools", tools.as_str().to_owned()));
         max_output.into_iter().chain(tools).collect()
+    }
+
+    pub(super) fn tools_json(&self) -> Result<Option<&RawJson>> {
+        self.tools.as_ref().map(|tools| tools.as_ref().map_err(Clone::clone)).transpose()
     }
 }

@@ -307,7 +307,7 @@ fn cache_marks_stand_where_they_may() {
 
 #[test]
 fn a_body_bears_what_the_request_adds() {
-    let request = Request::new().max_output(9).tools(&json!([{"name": "ls"}])).unwrap();
+    let request = Request::new().max_output(9).tools(&json!([{"name": "ls"}]));
     let context = Play::new([Message::user("Hi")]).context(&request);
     let tools = r#""tools":[{"name":"ls"}]"#;
     let expected = [
@@ -361,7 +361,7 @@ fn media_are_sent_as_each_provider_knows_them() {
 #[test]
 fn tokens_count_what_is_sent() {
     let counter = ByteEstimate::default();
-    let request = Request::new().system("You are terse.").tools(&["ls"]).unwrap();
+    let request = Request::new().system("You are terse.").tools(&["ls"]);
     let context = Play::new([Message::user("Hi")]).context(&request);
     let added = counter.text("You are terse.") + counter.text(r#"["ls"]"#);
     // Stored messages were counted when they were added; these were not.

@@ -177,17 +177,20 @@ impl Inner {
             session.version()
         };
         let stored = self.store.load(&cell.key).await?;
-        let (state, carried, window) = match stored {
-            None => (None, Vec::new(), Vec::new()),
-            Some(stored) => {
-                (Some(stored.state), self.entries(stored.carried), self.entries(stored.window))
-            }
+        let (state, next, carried, window) = match stored {
+            None => (None, 0, Vec::new(), Vec::new()),
+            Some(stored) => (
+                Some(stored.state),
+                stored.next,
+                self.entries(stored.carried),
+                self.entries(stored.window),
+            ),
         };
         let sent = state.as_ref().map(|state| {
             let view = &state.view;
             guard::sent_tokens(view.summary.as_ref(), view.dropped.messages, &*self.counter)
         });
-        cell.lock().load(version, state, carried, window, sent.unwrap_or_default());
+        cell.lock().load(version, state, next, carried, window, sent.unwrap_or_default());
         Ok(())
     }
 

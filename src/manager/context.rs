@@ -13,11 +13,13 @@ impl SessionManager {
     ///
     /// # Errors
     ///
-    /// As for all methods, see [`SessionManager`].
+    /// As for all methods, see [`SessionManager`], and
+    /// [`Error::is_message`](crate::Error::is_message) where the request's
+    /// tools have no JSON form.
     pub async fn context(&self, key: &str, request: &Request) -> Result<Context> {
         let key = SessionKey::new(key)?;
         let snapshot = self.0.snapshot(&key).await?;
-        let context = Context::new(&snapshot, request, &*self.0.counter);
+        let context = Context::new(&snapshot, request, &*self.0.counter)?;
         if context.repaired().next().is_some() {
             self.0.cell(&key).count(|counted| counted.healed.extend(context.repaired()));
         }

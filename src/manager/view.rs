@@ -39,6 +39,8 @@ pub(super) fn out_of_reach(messages: u64, snapshot: &Snapshot, split: &Split) ->
 }
 
 fn cut(snapshot: &Snapshot, split: &Split) -> u64 {
-    let above = split.cut.saturating_sub(snapshot.carried()) as u64;
-    snapshot.cut().saturating_add(above)
+    // By position: a window has gaps where a store lost messages.
+    let first_kept = snapshot.entry(split.cut).map(|entry| entry.position);
+    let after = || snapshot.entries().last().map(|last| last.position.saturating_add(1));
+    first_kept.or_else(after).unwrap_or_default().max(snapshot.cut())
 }

@@ -18,6 +18,9 @@ pub(crate) struct Session {
     cut: u64,
     carried: Arc<[Entry]>,
     window: Log<Entry>,
+    /// The position that the next message gets. The window may have gaps below
+    /// it, where a store lost messages.
+    next: u64,
     window_size: Size,
     carried_size: Size,
     summary: Option<Arc<StoredSummary>>,
@@ -49,6 +52,7 @@ impl Session {
             cut: 0,
             carried: Arc::default(),
             window: Log::new(),
+            next: 0,
             window_size: Size::default(),
             carried_size: Size::default(),
             summary: None,
@@ -77,7 +81,7 @@ impl Session {
 
     /// The position that the next message gets, as far as memory knows.
     pub(crate) const fn next(&self) -> u64 {
-        self.cut.saturating_add(self.window.len() as u64)
+        self.next
     }
 
     pub(crate) const fn revision(&self) -> Option<Revision> {
@@ -196,9 +200,10 @@ impl Session {
             return None;
         }
         // Only what stays is copied: a handful of pointers as a rule.
-        let first = usize::try_from(view.cut - self.cut).unwrap_or(usize::MAX);
-        let kept = (first..retired.window.len()).filter_map(|at| retired.window.get(at)).cloned();
-        self.window = kept.collect();
+        let kept = retired.window.iter().rev().take_while(|entry| entry.position >= view.cut);
+        let mut kept: Vec<Entry> = kept.cloned().collect();
+        kept.reverse();
+        self.window = kept.into_iter().collect();
         self.set_view(view, carried, sent);
         self.revision = Some(before.next());
         self.pause = pause;
@@ -211,6 +216,7 @@ impl Session {
         &mut self,
         version: u64,
         state: Option<SessionState>,
+        next: u64,
         carried: Vec<Entry>,
         window: Vec<Entry>,
         sent: Tokens,
@@ -222,12 +228,8 @@ impl Session {
             return;
         }
         let counter = |revision: Option<Revision>| revision.map_or(0, Revision::counter);
-        let end = window.last().map_or_else(
-            || state.as_ref().map_or(0, |state| state.view.cut),
-            |last| last.position.saturating_add(1),
-        );
         let ours = (counter(self.revision), self.next());
-        if version != self.version && (counter(loaded), end) < ours {
+        if version != self.version && (counter(loaded), next) < ours {
             return;
         }
         let same = incarnation(loaded) == incarnation(self.revision);
@@ -239,7 +241,7 @@ impl Session {
         self.set_view(&state.view, carried, sent);
         self.options = Arc::new(state.options);
         self.pause = state.pause;
-        let next = self.next();
+        self.next = next;
         self.early = self.early.split_off(&next);
     }
 
@@ -263,6 +265,7 @@ impl Session {
 
     fn push(&mut self, entry: Entry) {
         self.window_size = self.window_size.plus(entry.size);
+        self.next = entry.position.saturating_add(1);
         self.window.push(entry);
     }
 }

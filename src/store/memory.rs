@@ -222,6 +222,7 @@ impl Stored {
         let below = self.messages.range(..window_from);
         StoredSession::new(
             self.state.clone(),
+            self.next,
             below.filter(|kept| carried.binary_search(&kept.position).is_ok()).cloned().collect(),
             self.messages.range(window_from..).cloned().collect(),
         )

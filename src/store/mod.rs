@@ -154,9 +154,12 @@ impl Placed {
 pub struct StoredSession {
     /// The state.
     pub state: SessionState,
+    /// The position that the next message gets.
+    pub next: u64,
     /// The carried messages, in order.
     pub carried: Vec<StoredMessage>,
-    /// The messages from the cut on, in order.
+    /// The messages from the cut on, in order; with gaps where the store lost
+    /// some.
     pub window: Vec<StoredMessage>,
 }
 
@@ -165,10 +168,11 @@ impl StoredSession {
     #[must_use]
     pub const fn new(
         state: SessionState,
+        next: u64,
         carried: Vec<StoredMessage>,
         window: Vec<StoredMessage>,
     ) -> Self {
-        Self { state, carried, window }
+        Self { state, next, carried, window }
     }
 }
 

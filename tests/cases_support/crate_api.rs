@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::Value;
 use session_compaction::{
-    Body, Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder,
-    SessionStore, SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
+    Body, Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder, SessionStore,
+    SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
 };
 
 use super::{Stop, case::ReportedUsage};

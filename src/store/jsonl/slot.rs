@@ -122,7 +122,7 @@ impl Slot {
             }
             let mut window = Vec::new();
             reader.messages(cut..u64::MAX, |message| window.push(message))?;
-            Ok(StoredSession::new(state, kept, window))
+            Ok(StoredSession::new(state, reader.held.next, kept, window))
         })
     }
 
