@@ -145,9 +145,10 @@ impl Client {
     /// Reads the body piece by piece: neither its announced length nor what it
     /// unpacks to is to be trusted.
     async fn read(&self, response: &mut Response) -> Result<Vec<u8>, ProviderError> {
-        let too_large = || malformed(format!("it is larger than {} MiB", MOST >> 20));
+        let too_large = || malformed(format!("it is larger than {} MiB; ask for less", MOST >> 20));
         if response.headers().get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
-            return Err(malformed("it is compressed, which was not asked for".into()));
+            let url = self.names.url;
+            return Err(malformed(format!("it is compressed, unasked; check {url}")));
         }
         if response.content_length().is_some_and(|length| length > MOST as u64) {
             return Err(too_large());
