@@ -1,6 +1,12 @@
 //! Every way in which a server may fail, for each provider: it ends by the
 //! deadline, with a typed error that says what to do and shows no secret.
 #![cfg(feature = "providers")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
 
 mod common;
 
@@ -151,7 +157,7 @@ fn broken_connections(api: Api) -> Vec<Fault> {
 fn broken_bodies(api: Api) -> Vec<Fault> {
     let malformed = || Comes::Error(Kind::Malformed, None);
     let fine = api.fine();
-    let chunk = [b"100000\r\n".as_slice(), &[b' '; 1 << 20], b"\r\n"].concat();
+    let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 1 << 20], b"\r\n"].concat();
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
     let page = "<!doctype html><title>Sign in</title>";
     let latin = fine.replace("a summary", "caf\u{e9}").chars().map(|c| c as u8).collect::<Vec<_>>();
@@ -267,13 +273,13 @@ fn request() -> ChatRequest {
 
 /// Everything that a log could show of an error.
 fn shown(error: &ProviderError) -> String {
-    let mut shown = format!("{error} {error:?} {error:#?}");
+    let mut shown = vec![format!("{error} {error:?} {error:#?}")];
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        shown.push_str(&format!(" {error} {error:?}"));
+        shown.push(format!("{error} {error:?}"));
         cause = error.source();
     }
-    shown
+    shown.join("\n")
 }
 
 fn says_what_to_do(error: &ProviderError) -> bool {
@@ -329,7 +335,7 @@ async fn anthropic_ends_every_fault() {
 async fn a_pause_within_an_answer_ends_before_the_whole_deadline() {
     let server = Server::start(vec![head(100), Step::Stall]).await;
     let model = OpenAiCompatible::new(&server.url()).unwrap();
-    let model = model.with_timeouts(Duration::from_secs(60), Duration::from_millis(50));
+    let model = model.with_timeouts(Duration::from_mins(1), Duration::from_millis(50));
     let start = Instant::now();
     let error = model.chat(request()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::TimedOut);
@@ -342,7 +348,7 @@ async fn a_refusal_whose_body_stalls_keeps_its_status() {
     let head = "HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 99\r\n\r\n";
     let server = Server::start(vec![Step::Send(head.into()), Step::Stall]).await;
     let model = Anthropic::new(&server.url()).unwrap();
-    let model = model.with_timeouts(Duration::from_secs(60), Duration::from_millis(50));
+    let model = model.with_timeouts(Duration::from_mins(1), Duration::from_millis(50));
     let error = model.chat(request()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::RateLimited);
     assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));

@@ -1,9 +1,10 @@
 //! What the providers send, and what they read from an answer.
 #![cfg(feature = "providers")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::{
     collections::VecDeque,
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -186,6 +187,23 @@ async fn openai_adapts_once_to_what_an_endpoint_refuses_and_remembers() {
 }
 
 #[tokio::test]
+async fn the_deadline_is_one_for_all_requests_of_a_call() {
+    let server = MockServer::start().await;
+    let error = json!({ "error": { "message": "temperature is not supported" } });
+    let refusal = ResponseTemplate::new(400).set_body_json(error);
+    let delay = Duration::from_millis(200);
+    Mock::given(any()).respond_with(refusal.set_delay(delay)).up_to_n_times(1).mount(&server).await;
+    let answer = ResponseTemplate::new(200).set_body_json(openai_text("ok"));
+    Mock::given(any()).respond_with(answer.set_delay(delay)).mount(&server).await;
+    let total = Duration::from_millis(300);
+    let start = Instant::now();
+    let error = openai(&server).with_timeouts(total, total).chat(request()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::TimedOut);
+    assert!(start.elapsed() <= total + Duration::from_millis(250));
+    assert_eq!(sent(&server).await.len(), 2);
+}
+
+#[tokio::test]
 async fn openai_asks_once_where_a_value_is_wrong_and_not_the_field() {
     let server = MockServer::start().await;
     refusing(&server, "max_tokens", json!({
@@ -303,9 +321,9 @@ struct Failing {
 }
 
 impl Failing {
-    fn with(failures: impl IntoIterator<Item = ProviderError>) -> std::sync::Arc<Self> {
+    fn with(failures: impl IntoIterator<Item = ProviderError>) -> Arc<Self> {
         let failures = Mutex::new(failures.into_iter().collect());
-        std::sync::Arc::new(Self { failures, calls: Mutex::new(0) })
+        Arc::new(Self { failures, calls: Mutex::new(0) })
     }
 
     fn calls(&self) -> usize {
@@ -332,11 +350,14 @@ fn error(kind: Kind) -> ProviderError {
 async fn what_may_pass_is_tried_three_times() {
     for kind in [Kind::RateLimited, Kind::Server, Kind::Unreachable] {
         let twice = Failing::with([error(kind), error(kind)]);
-        let read = Retrying::new(twice.clone()).chat(request()).await.unwrap();
+        let read = Retrying::new(Arc::clone(&twice)).chat(request()).await.unwrap();
         assert_eq!((read.text.as_str(), twice.calls()), ("ok", 3));
 
         let always = Failing::with(vec![error(kind); 9]);
-        assert_eq!(Retrying::new(always.clone()).chat(request()).await.unwrap_err().kind(), kind);
+        assert_eq!(
+            Retrying::new(Arc::clone(&always)).chat(request()).await.unwrap_err().kind(),
+            kind
+        );
         assert_eq!(always.calls(), 3);
     }
 }
@@ -346,7 +367,10 @@ async fn what_will_not_pass_is_tried_once() {
     use Kind::{Auth, Config, Malformed, Rejected, TimedOut, TooLong};
     for kind in [Auth, Config, Malformed, Rejected, TimedOut, TooLong] {
         let model = Failing::with([error(kind)]);
-        assert_eq!(Retrying::new(model.clone()).chat(request()).await.unwrap_err().kind(), kind);
+        assert_eq!(
+            Retrying::new(Arc::clone(&model)).chat(request()).await.unwrap_err().kind(),
+            kind
+        );
         assert_eq!(model.calls(), 1, "{kind:?}");
     }
 }
@@ -356,28 +380,28 @@ async fn a_short_wait_is_slept_on_and_a_long_one_is_given_back() {
     let asks = |seconds| error(Kind::RateLimited).with_retry_after(Duration::from_secs(seconds));
     let start = tokio::time::Instant::now();
     let short = Failing::with([asks(2)]);
-    Retrying::new(short.clone()).chat(request()).await.unwrap();
+    Retrying::new(Arc::clone(&short)).chat(request()).await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(2));
     assert_eq!(short.calls(), 2);
 
     let start = tokio::time::Instant::now();
     let long = Failing::with([asks(7)]);
-    let given = Retrying::new(long.clone()).chat(request()).await.unwrap_err();
+    let given = Retrying::new(Arc::clone(&long)).chat(request()).await.unwrap_err();
     assert_eq!(given.retry_after(), Some(Duration::from_secs(7)));
     assert_eq!((long.calls(), start.elapsed()), (1, Duration::ZERO));
 
     let patient = Failing::with([asks(7)]);
-    let model = Retrying::new(patient.clone()).with_longest_wait(Duration::from_secs(600));
+    let model = Retrying::new(Arc::clone(&patient)).with_longest_wait(Duration::from_mins(10));
     model.chat(request()).await.unwrap();
     let endless = Failing::with([asks(61)]);
-    let model = Retrying::new(endless).with_longest_wait(Duration::from_secs(600));
+    let model = Retrying::new(endless).with_longest_wait(Duration::from_mins(10));
     assert!(model.chat(request()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_pause_goes_beyond_the_deadline() {
     let model = Failing::with(vec![error(Kind::Server); 9]);
-    let hasty = Retrying::new(model.clone()).with_deadline(Duration::from_millis(400));
+    let hasty = Retrying::new(Arc::clone(&model)).with_deadline(Duration::from_millis(400));
     assert_eq!(hasty.chat(request()).await.unwrap_err().kind(), Kind::Server);
     assert_eq!(model.calls(), 1);
 }

@@ -1,4 +1,9 @@
 //! A server that speaks HTTP as badly as it is told to.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
 
 use std::{
     convert::Infallible,
