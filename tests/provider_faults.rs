@@ -32,6 +32,7 @@ enum Api {
 
 impl Api {
     fn at(self, url: &str) -> Box<dyn LlmProvider> {
+        let url = &format!("{url}/?token={KEY}");
         // The pause that is allowed is as long as all of it: each fault meets one deadline.
         match self {
             Self::Anthropic => {
@@ -71,6 +72,8 @@ impl Api {
 /// What has to come of a fault.
 enum Comes {
     Error(Kind, Option<u16>),
+    /// An answer that cannot be read, for this reason.
+    Malformed(&'static str),
     Answer(fn(&ChatResponse) -> bool),
 }
 
@@ -155,7 +158,7 @@ fn broken_connections(api: Api) -> Vec<Fault> {
 }
 
 fn broken_bodies(api: Api) -> Vec<Fault> {
-    let malformed = || Comes::Error(Kind::Malformed, None);
+    let malformed = Comes::Malformed;
     let fine = api.fine();
     let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 1 << 20], b"\r\n"].concat();
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
@@ -165,17 +168,29 @@ fn broken_bodies(api: Api) -> Vec<Fault> {
         fault(
             "100 MB announced",
             vec![head(100 << 20), Step::Flood(vec![b' '; 1 << 20], 100)],
-            malformed(),
+            malformed("larger than 4 MiB"),
         ),
-        fault("100 MB in chunks", vec![Step::Send(chunked), Step::Flood(chunk, 100)], malformed()),
-        fault("JSON that is cut off", json_200(&fine[..fine.len() - 3]), malformed()),
-        fault("JSON without an end to its depth", json_200(&"[".repeat(100_000)), malformed()),
-        fault("a web page", vec![http("200 OK", "content-type: text/html\r\n", page)], malformed()),
-        fault("an empty body", json_200(""), malformed()),
+        fault(
+            "100 MB in chunks",
+            vec![Step::Send(chunked), Step::Flood(chunk, 100)],
+            malformed("larger than 4 MiB"),
+        ),
+        fault("JSON that is cut off", json_200(&fine[..fine.len() - 3]), malformed("cut off")),
+        fault(
+            "JSON without an end to its depth",
+            json_200(&"[".repeat(100_000)),
+            malformed("no JSON"),
+        ),
+        fault(
+            "a web page",
+            vec![http("200 OK", "content-type: text/html\r\n", page)],
+            malformed("web page"),
+        ),
+        fault("an empty body", json_200(""), malformed("empty")),
         fault(
             "a gzip bomb",
             vec![http("200 OK", "content-encoding: gzip\r\n", gzip_of_zeros(100 << 20))],
-            malformed(),
+            malformed("compressed"),
         ),
         fault(
             "another charset",
@@ -295,18 +310,21 @@ async fn face(api: Api, fault: &Fault, url: &str) {
     let result = model.chat(request()).await;
     let took = start.elapsed();
     assert!(took <= TOTAL + GRACE, "{name}: took {took:?}");
-    match (&fault.comes, result) {
-        (Comes::Answer(is_right), Ok(answer)) => assert!(is_right(&answer), "{name}: {answer:?}"),
-        (Comes::Error(kind, status), Err(error)) => {
-            assert_eq!((error.kind(), error.status()), (*kind, *status), "{name}: {error:?}");
-            assert!(says_what_to_do(&error), "{name}: {error}");
-            let shown = format!("{} {model:?}", shown(&error));
-            assert!(!shown.contains(KEY) && !shown.contains(SECRET_TEXT), "{name}: {shown}");
-            let waits = status == &Some(429);
-            assert_eq!(error.retry_after().is_some(), waits, "{name}: {error:?}");
+    let (kind, status, says) = match (&fault.comes, &result) {
+        (Comes::Answer(is_right), Ok(answer)) => {
+            assert!(is_right(answer), "{name}: {answer:?}");
+            return;
         }
-        (_, result) => panic!("{name}: {result:?}"),
-    }
+        (Comes::Error(kind, status), Err(_)) => (*kind, *status, ""),
+        (Comes::Malformed(says), Err(_)) => (Kind::Malformed, None, *says),
+        _ => panic!("{name}: {result:?}"),
+    };
+    let error = result.unwrap_err();
+    assert_eq!((error.kind(), error.status()), (kind, status), "{name}: {error:?}");
+    assert!(error.to_string().contains(says) && says_what_to_do(&error), "{name}: {error}");
+    assert_eq!(error.retry_after().is_some(), status == Some(429), "{name}: {error:?}");
+    let shown = format!("{} {model:?}", shown(&error));
+    assert!(!shown.contains(KEY) && !shown.contains(SECRET_TEXT), "{name}: {shown}");
 }
 
 async fn face_all(api: Api) {
