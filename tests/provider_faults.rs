@@ -249,11 +249,7 @@ fn statuses() -> Vec<Fault> {
     let date = "Retry-After: Fri, 01 Jan 2100 00:00:00 GMT\r\n";
     let is = |kind, status| Comes::Error(kind, Some(status));
     vec![
-        fault(
-            "redirect",
-            refusal("302 Found", "location: http://169.254.169.254/\r\n"),
-            is(Kind::Config, 302),
-        ),
+        fault("redirect", refusal("302 Found", "location: /elsewhere\r\n"), is(Kind::Config, 302)),
         fault("400", refusal("400 Bad Request", ""), is(Kind::Rejected, 400)),
         fault("401", refusal("401 Unauthorized", ""), is(Kind::Auth, 401)),
         fault("403", refusal("403 Forbidden", ""), is(Kind::Auth, 403)),
