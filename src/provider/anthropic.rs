@@ -78,7 +78,7 @@ impl Anthropic {
         self
     }
 
-    /// Sets how long a whole request may take, and how long an answer that has
+    /// Sets how long a whole call may take, and how long an answer that has
     /// begun may pause.
     #[must_use]
     pub fn with_timeouts(mut self, total: Duration, idle: Duration) -> Self {
@@ -97,18 +97,16 @@ impl Anthropic {
         self.client = self.client.public_only()?;
         Ok(self)
     }
-}
 
-#[async_trait]
-impl LlmProvider for Anthropic {
-    async fn chat(&self, request: ChatRequest) -> Result<ChatResponse, ProviderError> {
-        let version = (HeaderName::from_static("anthropic-version"), "2023-06-01");
-        let headers = HeaderMap::from_iter([(version.0, HeaderValue::from_static(version.1))]);
+    async fn converse(&self, request: &ChatRequest) -> Result<ChatResponse, ProviderError> {
+        let version = HeaderValue::from_static("2023-06-01");
+        let headers =
+            HeaderMap::from_iter([(HeaderName::from_static("anthropic-version"), version)]);
         let has_version = self.client.base_path().trim_end_matches('/').ends_with("/v1");
         let path = if has_version { "messages" } else { "v1/messages" };
         loop {
             let without = self.no_temperature.load(Relaxed);
-            let body = write(&request, without);
+            let body = write(request, without);
             match self.client.post(path, headers.clone(), &body).await {
                 Ok(value) => return read(&value),
                 Err(Failure::Refused(said)) if !without && said.refuses("temperature") => {
@@ -117,6 +115,13 @@ impl LlmProvider for Anthropic {
                 Err(failure) => return Err(self.client.error(failure)),
             }
         }
+    }
+}
+
+#[async_trait]
+impl LlmProvider for Anthropic {
+    async fn chat(&self, request: ChatRequest) -> Result<ChatResponse, ProviderError> {
+        self.client.within(self.converse(&request)).await
     }
 
     fn name(&self) -> &'static str {

@@ -30,7 +30,7 @@ use crate::usage::TokenUsage;
 ///
 /// # Default
 ///
-/// - whole request: 120 s
+/// - whole call: 120 s
 /// - pause within an answer: 60 s
 /// - private addresses and this machine: allowed
 ///
@@ -91,7 +91,7 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets how long a whole request may take, and how long an answer that has
+    /// Sets how long a whole call may take, and how long an answer that has
     /// begun may pause.
     #[must_use]
     pub fn with_timeouts(mut self, total: Duration, idle: Duration) -> Self {
@@ -110,20 +110,24 @@ impl OpenAiCompatible {
         self.client = self.client.public_only()?;
         Ok(self)
     }
-}
 
-#[async_trait]
-impl LlmProvider for OpenAiCompatible {
-    async fn chat(&self, request: ChatRequest) -> Result<ChatResponse, ProviderError> {
+    async fn converse(&self, request: &ChatRequest) -> Result<ChatResponse, ProviderError> {
         loop {
             let sent = self.form.now();
-            let body = write(&request, sent);
+            let body = write(request, sent);
             match self.client.post("chat/completions", HeaderMap::new(), &body).await {
                 Ok(value) => return read(&value),
                 Err(Failure::Refused(said)) if self.form.learn(&said, sent) => {}
                 Err(failure) => return Err(self.client.error(failure)),
             }
         }
+    }
+}
+
+#[async_trait]
+impl LlmProvider for OpenAiCompatible {
+    async fn chat(&self, request: ChatRequest) -> Result<ChatResponse, ProviderError> {
+        self.client.within(self.converse(&request)).await
     }
 
     fn name(&self) -> &'static str {

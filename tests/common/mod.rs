@@ -2,3 +2,4 @@
 
 pub(crate) mod histories;
 pub(crate) mod stub;
+pub(crate) mod tcp;

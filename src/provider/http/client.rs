@@ -22,7 +22,7 @@ use crate::provider::{ProviderError, ProviderErrorKind};
 
 /// The most bytes of an answer that are read.
 const MOST: usize = 4 << 20;
-/// How long a whole request may take, unless told otherwise.
+/// How long a whole call may take, unless told otherwise.
 const TOTAL: Duration = Duration::from_mins(2);
 /// How long an answer that has begun may stand still, unless told otherwise.
 const IDLE: Duration = Duration::from_mins(1);
@@ -110,9 +110,17 @@ impl Client {
         if let Some(key) = self.key.header(self.names.prefix, self.names.key)? {
             request = request.header(HeaderName::from_static(self.names.header), key);
         }
-        match timeout(self.total, self.exchange(request)).await {
+        self.exchange(request).await
+    }
+
+    /// Ends a call, with all its requests, at the deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        match timeout(self.total, call).await {
             Ok(done) => done,
-            Err(_) => Err(timed_out(&format!("it took more than {:?}", self.total)).into()),
+            Err(_) => Err(timed_out(&format!("it took more than {:?}", self.total))),
         }
     }
 
@@ -145,9 +153,10 @@ impl Client {
     /// Reads the body piece by piece: neither its announced length nor what it
     /// unpacks to is to be trusted.
     async fn read(&self, response: &mut Response) -> Result<Vec<u8>, ProviderError> {
-        let too_large = || malformed(format!("it is larger than {} MiB", MOST >> 20));
+        let too_large = || malformed(format!("it is larger than {} MiB; ask for less", MOST >> 20));
         if response.headers().get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
-            return Err(malformed("it is compressed, which was not asked for".into()));
+            let url = self.names.url;
+            return Err(malformed(format!("it is compressed, unasked; check {url}")));
         }
         if response.content_length().is_some_and(|length| length > MOST as u64) {
             return Err(too_large());

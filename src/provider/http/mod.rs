@@ -14,3 +14,6 @@ pub(super) use self::{
     client::{Client, Names},
     failure::{ApiError, Failure},
 };
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ const WORDINGS: [&[&str]; 17] = [
     &["exceeds the context length"],
     &["exceeds the context size"],
     &["greater than the context length"],
-    &["inputs tokens", "must be <="],
+    &["inputs", "max_new_tokens", "must be <="],
     // A request that is above what may be sent in a minute will never pass.
     &["request too large"],
 ];
