@@ -310,6 +310,14 @@ async fn a_lost_message_leaves_a_gap() {
     let found = sessions.transcript("s", 0..100).await.unwrap();
     let positions: Vec<_> = found.iter().map(|kept| kept.position).collect();
     assert_eq!(positions, [0, 1, 3, 4, 5, 6]);
+
+    // A cut is a position, not a count: nothing is lost or kept by mistake.
+    let mark = sessions.snapshot("s").await.unwrap();
+    assert!(sessions.apply_summarization("s", "summary", mark, 2).await.applied().is_some());
+    assert_eq!(sessions.history("s").await.unwrap().cut(), 5);
+    assert_eq!(history(&sessions, "s").await.0.len(), 2);
+    sessions.set_history("s", [Message::user("new")]).await.unwrap();
+    assert_eq!(history(&sessions, "s").await.0.len(), 1);
 }
 
 #[tokio::test]
