@@ -40,7 +40,7 @@ impl Play {
 
     pub(super) fn compact(&mut self, keep: usize, summarize: bool) -> bool {
         let (positions, messages) = (self.positions(), self.messages());
-        let cut = plan::keep_last(&messages, messages.len(), keep);
+        let cut = plan::keep_last(&messages, self.state.view.carried.len(), messages.len(), keep);
         let Ok(split) = plan::cut_at(&messages, self.state.view.carried.len(), cut) else {
             return false;
         };
@@ -67,7 +67,9 @@ impl Play {
         let entries = |positions: &[usize]| positions.iter().map(|&at| entry(at)).collect();
         let mut session = Session::unknown();
         let state = Some(self.state.clone());
-        session.load(session.version(), state, entries(carried), entries(window), Tokens::ZERO);
+        let (next, version) = (self.added as u64, session.version());
+        let (carried, window) = (entries(carried), entries(window));
+        session.load(version, state, next, carried, window, Tokens::ZERO);
         Context::new(&session.snapshot(), request, &ByteEstimate::default()).unwrap()
     }
 }

@@ -600,7 +600,7 @@ impl Run {
         // After a crash the old store may still be held for a moment.
         let started = Instant::now();
         loop {
-            match crate_api::jsonl_store(self.folder.base())? {
+            match crate_api::jsonl_store(self.folder.base()) {
                 Err(error) if error.is_locked() && started.elapsed() < Duration::from_secs(2) => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
