@@ -13,7 +13,7 @@ use session_compaction::{
     SummarizeError, Summarizer, SummaryRequest,
 };
 
-use super::{Stop, case::ReportedUsage};
+use super::{Stop, case::ReportedUsage, sent::Sent};
 
 /// What the tag of a summary's block looks like; the block ends with its
 /// closing form.
@@ -24,16 +24,6 @@ pub(crate) const DROPPED_NOTE: &str = r"\[system\] \d+ earlier message";
 
 /// Whether [`observe`] does anything.
 pub(crate) const EVENTS_ARE_BUILT: bool = false;
-
-/// A context in the form of each provider's request: JSON text of the whole
-/// body, or of the list of messages alone.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Sent {
-    pub(crate) openai_chat: String,
-    pub(crate) anthropic: String,
-    pub(crate) gemini: String,
-    pub(crate) strict_template: String,
-}
 
 /// How long a provider may take, where the case says so.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,9 @@ mod damage;
 mod model;
 mod play;
 mod record;
+mod sent;
 mod server;
+#[path = "../common/wire.rs"]
 mod wire;
 
 use std::fmt;
