@@ -2,7 +2,16 @@
 //! valid, and nothing that must stay is lost. The rules are checked on what
 //! would be sent, by code that shares nothing with what arranges it.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of it is a test, also outside of the test functions"
+)]
+
 #[path = "common/histories.rs"]
+#[expect(dead_code, reason = "the planner's tests use the rest")]
 mod histories;
 #[path = "common/wire.rs"]
 mod wire;
@@ -206,13 +215,15 @@ async fn play(
     let a_round = steps.len().div_ceil(plan.rounds).max(1);
     for (round, steps) in steps.chunks(a_round).enumerate() {
         let added = history.messages.len();
-        steps.iter().for_each(|step| history.grow(*step));
+        for step in steps {
+            history.grow(*step);
+        }
         let new = history.messages[added..].to_vec();
         sessions.add_messages("session", new).await.map_err(|error| error.to_string())?;
         if plan.forces >> round & 1 == 1 {
-            let forced = sessions.force_compression("session").await;
-            let forced = forced.map_err(|error| error.to_string())?;
-            forces += usize::from(matches!(forced, Forced::Dropped { .. }));
+            let outcome = sessions.force_compression("session").await;
+            let outcome = outcome.map_err(|error| error.to_string())?;
+            forces += usize::from(matches!(outcome, Forced::Dropped { .. }));
         } else {
             let report = sessions.compact("session", Compact::now()).await;
             compactions += usize::from(report.applied().is_some());
