@@ -23,6 +23,20 @@ impl Check<'_> {
         seen
     }
 
+    pub(super) fn contains_any(&self, texts: &[String]) -> Held {
+        // What the model was to repeat must have got through it: an old summary
+        // that merely stayed holds the same words.
+        let llms = self.run.case.all_steps();
+        let mut llms = llms.iter().filter_map(|step| step.llm());
+        if llms.any(|llm| llm.echo_markers.is_some()) {
+            let applied = !self.record.applied.is_empty();
+            ensure(applied, || format!("nothing was applied: {:?}", self.record.reports))?;
+        }
+        let seen = self.seen();
+        let any = texts.iter().any(|text| seen.iter().any(|seen| seen.contains(text)));
+        ensure(any, || format!("none of {texts:?} was seen"))
+    }
+
     pub(super) async fn not_contains(&self, texts: &[String]) -> Held {
         let mut seen = self.seen();
         seen.push(self.run.bench.logs());
