@@ -9,11 +9,11 @@ use std::{
 
 use serde_json::Value;
 use session_compaction::{
-    Body, Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder, SessionStore,
+    Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder, SessionStore,
     SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
 };
 
-use super::{Stop, case::ReportedUsage};
+use super::{Stop, case::ReportedUsage, sent::Sent};
 
 /// What the tag of a summary's block looks like; the block ends with its
 /// closing form.
@@ -25,16 +25,6 @@ pub(crate) const DROPPED_NOTE: &str = r"\[system\] \d+ earlier message";
 /// Whether [`observe`] does anything.
 pub(crate) const EVENTS_ARE_BUILT: bool = false;
 
-/// A context in the form of each provider's request: JSON text of the whole
-/// body, or of the list of messages alone.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Sent {
-    pub(crate) openai_chat: String,
-    pub(crate) anthropic: String,
-    pub(crate) gemini: String,
-    pub(crate) strict_template: String,
-}
-
 /// How long a provider may take, where the case says so.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadlines {
@@ -45,12 +35,12 @@ pub(crate) struct Deadlines {
 /// Builds the context of a session with an empty request.
 pub(crate) async fn context(sessions: &SessionManager, key: &str) -> Result<Sent, Stop> {
     let context = sessions.context(key, &Request::new()).await?;
-    let body = |body: Body| serde_json::to_string(&body).map_err(|e| Stop::Failed(e.to_string()));
     Ok(Sent {
-        openai_chat: body(context.to_openai_chat())?,
-        anthropic: body(context.to_anthropic())?,
-        gemini: body(context.to_gemini())?,
-        strict_template: body(context.to_strict_template())?,
+        openai_chat: context.to_openai_chat().to_json(),
+        anthropic: context.to_anthropic().to_json(),
+        gemini: context.to_gemini().to_json(),
+        strict_template: context.to_strict_template().to_json(),
+        repaired: context.repaired().collect(),
     })
 }
 

@@ -4,13 +4,17 @@ mod assertion;
 mod bench;
 mod case;
 mod check;
+mod compact;
 mod config;
 mod crate_api;
 mod damage;
+mod life;
 mod model;
 mod play;
 mod record;
+mod sent;
 mod server;
+#[path = "../common/wire.rs"]
 mod wire;
 
 use std::fmt;

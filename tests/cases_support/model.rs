@@ -102,7 +102,9 @@ impl Fake {
     pub(crate) fn reply(&self, llm: &Llm, request: &str) -> String {
         if let Some(markers) = &llm.echo_markers {
             let held = markers.iter().filter(|marker| request.contains(*marker));
-            return held.map(String::as_str).collect::<Vec<_>>().join(" ");
+            // A part that holds none of them is summarized as well.
+            let held: Vec<_> = held.map(String::as_str).collect();
+            return format!("They talked about: {}.", held.join(" "));
         }
         if let Some(more) = llm.echo_previous_plus {
             let previous = self.state.lock().unwrap().previous.clone();

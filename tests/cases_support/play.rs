@@ -4,26 +4,25 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use session_compaction::{
-    ByteEstimate, Compact, Forced, ListPage, MemoryStore, Message, Outcome, Report, SessionManager,
-    SessionStore, SummarizationConfig, Summarizer, TokenCounter,
+    ByteEstimate, Forced, ListPage, MemoryStore, Message, Report, SessionManager,
+    SummarizationConfig, TokenCounter, Tokens,
 };
-use tokio::{runtime::Runtime, sync::Mutex as AsyncMutex, task::JoinHandle};
+use tokio::{sync::Mutex as AsyncMutex, task::JoinHandle};
 
 use super::{
     Stop,
-    assertion::{Assertion, Rules},
+    assertion::Rules,
     bench::{Bench, StoreKind},
-    case::{Case, Llm, Step},
+    case::{Case, Step},
     config, crate_api,
     damage::Folder,
-    looks_at_requests,
-    model::{Fake, Stub},
+    life::Life,
+    model::Fake,
     record::{Added, BuiltContext, Estimate, Record, Texts, id_of, minified, source_of},
-    server,
 };
 
 /// One session's way through the steps. Clones share it.
@@ -34,35 +33,18 @@ pub(crate) struct Run {
     pub(crate) fake: Arc<Fake>,
     pub(crate) folder: Arc<Folder>,
     record: Arc<Mutex<Record>>,
-    state: Arc<State>,
+    pub(super) state: Arc<State>,
 }
 
-struct State {
+pub(super) struct State {
     label: String,
-    store: StoreKind,
-    memory: Arc<MemoryStore>,
-    config: Result<SummarizationConfig, String>,
-    events: Arc<Mutex<Vec<String>>>,
+    pub(super) store: StoreKind,
+    pub(super) memory: Arc<MemoryStore>,
+    pub(super) config: Result<SummarizationConfig, String>,
+    pub(super) events: Arc<Mutex<Vec<String>>>,
     key: Mutex<String>,
-    life: AsyncMutex<Option<Life>>,
-    held: Mutex<Option<JoinHandle<Report>>>,
-}
-
-/// A manager, and the runtime that its tasks end with.
-struct Life {
-    sessions: SessionManager,
-    runtime: Background,
-}
-
-/// A runtime that may be dropped from within another one.
-struct Background(Option<Runtime>);
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
+    pub(super) life: AsyncMutex<Option<Life>>,
+    pub(super) held: Mutex<Option<JoinHandle<Report>>>,
 }
 
 type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>;
@@ -244,10 +226,7 @@ impl Run {
             Step::Estimate => {
                 let history = sessions.history(&key).await?;
                 let counter = ByteEstimate::default();
-                let tokens = history
-                    .iter()
-                    .map(|message| counter.message(message))
-                    .sum::<session_compaction::Tokens>();
+                let tokens = history.iter().map(|message| counter.message(message)).sum::<Tokens>();
                 self.record().estimates.push(Estimate { text: None, tokens: tokens.count() });
                 Ok(())
             }
@@ -322,7 +301,7 @@ impl Run {
     }
 
     /// Adds messages one by one, so that each is a record of its own.
-    async fn append(&self, messages: &[String]) -> Result<(), Stop> {
+    pub(super) async fn append(&self, messages: &[String]) -> Result<(), Stop> {
         let Some(sessions) = self.sessions().await? else { return Ok(()) };
         for source in messages {
             let message: Message = serde_json::from_str(source)
@@ -389,100 +368,6 @@ impl Run {
         Err(Stop::Failed("100 MB were added without an error".into()))
     }
 
-    async fn summarize(
-        &self,
-        llm: &Llm,
-        force: bool,
-        sessions: &SessionManager,
-    ) -> Result<(), Stop> {
-        let how = if force { Compact::now() } else { Compact::if_due() };
-        self.fake.play(llm, sessions.summary(&self.key()).await?);
-        let calls = self.fake.calls();
-        let mut running = self.spawn_compact(sessions, how);
-        let measured =
-            |assertion: &Assertion| matches!(assertion, Assertion::AppendLatencyMsMax(_));
-        if self.case.asserts.iter().any(measured) {
-            tokio::select! {
-                report = &mut running => return self.ended(report),
-                () = self.fake.called_after(calls) => {}
-            }
-            *self.held() = Some(running);
-            for n in 0..5 {
-                let source = format!(r#"{{"role":"user","content":"added meanwhile {n}"}}"#);
-                self.append(&[source]).await?;
-            }
-            return self.join().await;
-        }
-        let report = running.await;
-        self.ended(report)
-    }
-
-    async fn maybe(&self, llm: &Llm, sessions: &SessionManager) -> Result<(), Stop> {
-        self.fake.play(llm, sessions.summary(&self.key()).await?);
-        match sessions.maybe_summarize(&self.key()).await {
-            Outcome::Started(handle) | Outcome::InFlight(handle) => {
-                let report = handle.await;
-                self.record().report(&report, self.fake.calls());
-            }
-            outcome => {
-                let mut record = self.record();
-                record.reports.push(outcome.to_string());
-                if let Outcome::Unavailable(error) = &outcome {
-                    record.error(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn hold(&self, llm: &Llm, sessions: &SessionManager) -> Result<(), Stop> {
-        if self.held().is_some() {
-            return Err(Stop::Malformed("a summarization is held already".into()));
-        }
-        self.fake.play(llm, sessions.summary(&self.key()).await?);
-        self.fake.hold();
-        let calls = self.fake.calls();
-        let mut running = self.spawn_compact(sessions, Compact::now());
-        tokio::select! {
-            report = &mut running => {
-                self.fake.release();
-                return self.ended(report);
-            }
-            () = self.fake.called_after(calls) => {}
-        }
-        *self.held() = Some(running);
-        Ok(())
-    }
-
-    async fn release(&self) -> Result<(), Stop> {
-        self.fake.release();
-        self.join().await?;
-        self.record().released = true;
-        Ok(())
-    }
-
-    async fn join(&self) -> Result<(), Stop> {
-        let running = self.held().take();
-        match running {
-            Some(running) => {
-                let report = running.await;
-                self.ended(report)
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn spawn_compact(&self, sessions: &SessionManager, how: Compact) -> JoinHandle<Report> {
-        let (sessions, key) = (sessions.clone(), self.key());
-        tokio::spawn(async move { sessions.compact(&key, how).await })
-    }
-
-    fn ended(&self, report: Result<Report, tokio::task::JoinError>) -> Result<(), Stop> {
-        let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
-        self.record().report(&report, self.fake.calls());
-        Ok(())
-    }
-
     async fn build_context(&self, sessions: &SessionManager) -> Result<(), Stop> {
         let key = self.key();
         let sent = crate_api::context(sessions, &key).await?;
@@ -547,84 +432,6 @@ impl Run {
         Ok(())
     }
 
-    /// Ends the manager: in order, or with all its tasks at once.
-    pub(crate) async fn close(&self, in_order: bool) -> Result<(), Stop> {
-        let Some(Life { sessions, mut runtime }) = self.state.life.lock().await.take() else {
-            return Ok(());
-        };
-        if in_order {
-            let _ = sessions.shutdown(Duration::from_secs(1)).await;
-        }
-        drop(sessions);
-        let ended = tokio::task::spawn_blocking(move || {
-            if let Some(runtime) = runtime.0.take() {
-                runtime.shutdown_timeout(Duration::from_secs(3));
-            }
-        });
-        ended.await.map_err(|error| Stop::Failed(error.to_string()))?;
-        let held = self.held().take();
-        if let Some(held) = held {
-            held.abort();
-            let _ = held.await;
-        }
-        self.fake.release();
-        self.record().lives += 1;
-        Ok(())
-    }
-
-    /// The manager, opened where it is not; `None` where its configuration was
-    /// refused.
-    pub(crate) async fn sessions(&self) -> Result<Option<SessionManager>, Stop> {
-        let Ok(config) = &self.state.config else { return Ok(None) };
-        let mut life = self.state.life.lock().await;
-        if let Some(life) = &*life {
-            return Ok(Some(life.sessions.clone()));
-        }
-        let runtime = self.bench.runtime()?;
-        let handle = runtime.handle().clone();
-        let runtime = Background(Some(runtime));
-        let builder = SessionManager::builder()
-            .config(config.clone())
-            .shared_store(self.open_store().await?)
-            .summarizer(self.summarizer().await?)
-            .runtime(handle);
-        let sessions = crate_api::observe(builder, &self.state.events).build()?;
-        *life = Some(Life { sessions: sessions.clone(), runtime });
-        Ok(Some(sessions))
-    }
-
-    async fn open_store(&self) -> Result<Arc<dyn SessionStore>, Stop> {
-        if self.state.store == StoreKind::Memory {
-            return Ok(Arc::clone(&self.state.memory) as Arc<dyn SessionStore>);
-        }
-        // After a crash the old store may still be held for a moment.
-        let started = Instant::now();
-        loop {
-            match crate_api::jsonl_store(self.folder.base()) {
-                Err(error) if error.is_locked() && started.elapsed() < Duration::from_secs(2) => {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                opened => return Ok(opened?),
-            }
-        }
-    }
-
-    async fn summarizer(&self) -> Result<Stub, Stop> {
-        let steps = self.case.all_steps();
-        let needed = steps.iter().filter_map(|step| step.llm()).any(Llm::needs_http);
-        let prefer_http = looks_at_requests(&self.case);
-        let mut http: Option<Arc<dyn Summarizer>> = None;
-        if needed || prefer_http {
-            let url = server::start(Arc::clone(&self.fake)).await?;
-            http = match crate_api::llm_summarizer(&url, config::deadlines(&self.case)) {
-                Ok(summarizer) => Some(summarizer),
-                Err(Stop::NotBuilt(_)) if !needed => None,
-                Err(stop) => return Err(stop),
-            };
-        }
-        Ok(Stub { fake: Arc::clone(&self.fake), http, prefer_http })
-    }
-
     pub(crate) fn label(&self) -> &str {
         &self.state.label
     }
@@ -645,7 +452,7 @@ impl Run {
         lock(&self.state.events).clone()
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<JoinHandle<Report>>> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Option<JoinHandle<Report>>> {
         lock(&self.state.held)
     }
 

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc, time::Duration};
 use serde_json::Value;
 use session_compaction::{Message, Report, SummarizeError};
 
-use super::crate_api::{self, Sent};
+use super::{crate_api, sent::Sent};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {

@@ -38,7 +38,7 @@ async fn serve(stream: TcpStream, fake: &Fake) -> io::Result<()> {
         if llm.hang {
             std::future::pending::<()>().await;
         }
-        let answer = Answer::of(&llm, fake.reply(&llm, &text), streamed);
+        let answer = Answer::of(&llm, &fake.reply(&llm, &text), streamed);
         let complete = answer.send(&llm, stream.get_mut()).await?;
         if !complete {
             return Ok(());
@@ -76,7 +76,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(llm: &Llm, reply: String, streamed: bool) -> Self {
+    fn of(llm: &Llm, reply: &str, streamed: bool) -> Self {
         let mut headers: Vec<_> = llm.headers.iter().map(|(k, v)| (k.clone(), plain(v))).collect();
         let given = llm.http.is_some() || llm.body.is_some();
         let sse = !given && (streamed || llm.sse_truncated.is_some());
@@ -87,8 +87,8 @@ impl Answer {
         let body = match &llm.body {
             Some(body) => plain(body),
             None if given => String::new(),
-            None if sse => events(llm, &reply),
-            None => completion(llm, &reply).to_string(),
+            None if sse => events(llm, reply),
+            None => completion(llm, reply).to_string(),
         };
         Self { status: llm.http.unwrap_or(200), headers, body }
     }

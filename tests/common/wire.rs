@@ -1,51 +1,19 @@
 //! From what a provider gets to the form of OpenAI's chat messages, in which
 //! the rules are written.
 
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
+use session_compaction::Provider;
 
-use serde_json::{Value, json, value::RawValue};
-
-use super::{assertion::Rules, crate_api::Sent};
-
-impl Sent {
-    pub(crate) fn text(&self, rules: Rules) -> &str {
-        match rules {
-            Rules::Openai => &self.openai_chat,
-            Rules::Anthropic => &self.anthropic,
-            Rules::Gemini => &self.gemini,
-            Rules::StrictTemplate => &self.strict_template,
-        }
-    }
-
-    /// The messages in OpenAI's form, in the order in which the provider gets them.
-    pub(crate) fn messages(&self, rules: Rules) -> Result<Vec<Value>, String> {
-        let text = self.text(rules);
-        let body: Value =
-            serde_json::from_str(text).map_err(|error| format!("{rules:?} context: {error}"))?;
-        Ok(match rules {
-            Rules::Openai | Rules::StrictTemplate => list(&body, "messages"),
-            Rules::Anthropic => from_anthropic(&body),
-            Rules::Gemini => from_gemini(&body),
-        })
-    }
-
-    /// The members of the body but the messages, and each message's source text.
-    pub(crate) fn pieces(&self, rules: Rules) -> (BTreeMap<String, String>, Vec<String>) {
-        let text = self.text(rules);
-        let name = if rules == Rules::Gemini { "contents" } else { "messages" };
-        let source = |raw: Box<RawValue>| raw.get().to_owned();
-        let split = |raw: &str| -> Vec<String> {
-            let list: Vec<Box<RawValue>> = serde_json::from_str(raw).unwrap_or_default();
-            list.into_iter().map(source).collect()
-        };
-        let Ok(members) = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text) else {
-            return (BTreeMap::new(), split(text));
-        };
-        let mut members: BTreeMap<_, _> =
-            members.into_iter().map(|(key, raw)| (key, source(raw))).collect();
-        let messages = members.remove(name).unwrap_or_default();
-        (members, split(&messages))
-    }
+/// Returns the messages of a request's body in OpenAI's form, in the order in
+/// which the provider gets them.
+pub(crate) fn messages(body: &str, provider: Provider) -> Result<Vec<Value>, String> {
+    let body: Value =
+        serde_json::from_str(body).map_err(|error| format!("{provider:?}: {error}"))?;
+    Ok(match provider {
+        Provider::Anthropic => from_anthropic(&body),
+        Provider::Gemini => from_gemini(&body),
+        _ => list(&body, "messages"),
+    })
 }
 
 fn list(body: &Value, name: &str) -> Vec<Value> {
