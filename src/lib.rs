@@ -43,8 +43,9 @@ pub use crate::{
         StoredSession,
     },
     summarize::{
-        SummarizeError, SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart,
-        SummaryRequest, summarize_fn,
+        Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError, SummarizeFn, Summarizer,
+        SummarizerInput, Summary, SummaryPart, SummaryRequest, SummaryTemplate,
+        build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::TokenUsage,
