@@ -192,7 +192,8 @@ impl<P: LlmProvider> LlmSummarizer<P> {
         request: &SummaryRequest,
         correction: Option<&SummarizeError>,
     ) -> Result<ChatRequest, SummarizeError> {
-        let mut system = self.wanted(request.part, request.max_tokens).instructions();
+        let wanted = self.wanted(request.part, request.max_tokens);
+        let mut system = wanted.instructions();
         if let Some(error) = correction {
             system.push_str(&correction_for(error));
         }
@@ -212,7 +213,8 @@ impl<P: LlmProvider> LlmSummarizer<P> {
         let existing = request.existing_summary.as_deref().map(clean);
         let background = self.system_prompt.as_deref().map(clean);
         let lines = transcript::lines(&messages, request.part);
-        let user = transcript::fenced(existing.as_deref(), background.as_deref(), &lines);
+        let record = transcript::fenced(existing.as_deref(), background.as_deref(), &lines);
+        let user = format!("{record}\n\n{}", wanted.task());
 
         let counter = &*request.counter;
         let frame = counter.message_overhead() + counter.message_overhead();
@@ -303,9 +305,10 @@ impl<P: LlmProvider> Summarizer for LlmSummarizer<P> {
     /// in halves.
     fn max_input_tokens(&self) -> Option<u64> {
         let longest = SummaryPart::Part { index: 999, of: 999 };
-        let instructions = self.wanted(longest, 99_999).instructions();
+        let wanted = self.wanted(longest, 99_999);
         let counter = ByteEstimate::default();
-        let prompt = counter.text(&instructions)
+        let prompt = counter.text(&wanted.instructions())
+            + counter.text(&wanted.task())
             + self.system_prompt.as_deref().map_or(Tokens::ZERO, |text| counter.text(text));
         // A sixteenth more for another counter, and what a correction takes.
         let prompt = prompt.count() + prompt.count() / 16 + 100;

@@ -78,7 +78,9 @@ fn names(instructions: &str) -> Vec<&str> {
     open.filter_map(|rest| Some(rest.split_once("}}")?.0)).collect()
 }
 
-/// How the answer is to be.
+/// How the answer is to be. The instructions are the same in each request of a
+/// summarizer, so that a provider can cache them; what differs stands behind
+/// the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) template: &'a SummaryTemplate,
@@ -106,27 +108,28 @@ impl Wanted<'_> {
         }
         text.push_str("\n\n");
         text.push_str(include_str!("prompts/rules.md").trim_end());
-        text.push_str("\n\n");
-        match self.part {
-            SummaryPart::Whole => {}
-            SummaryPart::Part { index, of } => text.push_str(&format!(
-                "The record is part {} of {of} of a longer conversation; the summaries of all parts are merged later.\n\n",
-                index.saturating_add(1)
-            )),
-            SummaryPart::Merge => text.push_str(
-                "The record holds summaries of consecutive parts of one conversation. Make one summary of them, in their order, that says nothing twice.\n\n",
-            ),
-        }
-        text.push_str("Write in the same language as the conversation");
+        text.push_str("\n\nWrite in the same language as the conversation");
         if let Some(language) = self.language {
             text.push_str(&format!(", which is {language}"));
         }
+        text.push_str(". Answer with the text of the summary alone.");
+        text
+    }
+
+    /// Writes what stands behind the record: what of the conversation it is, and
+    /// how long the answer may be.
+    pub(super) fn task(self) -> String {
+        let what = match self.part {
+            SummaryPart::Whole => "Summarize the record above".into(),
+            SummaryPart::Part { index, of } => format!(
+                "Summarize the record above, which is part {} of {of} of a longer conversation,",
+                index.saturating_add(1)
+            ),
+            SummaryPart::Merge => "The parts in the record above are summaries of consecutive parts of one conversation. Make one summary of them that says nothing twice,".into(),
+        };
         // A word takes between one and two tokens in most languages.
         let words = (self.max_tokens.saturating_mul(3) / 5).clamp(20, self.template.most_words());
-        text.push_str(&format!(
-            ". At most {words} words. Answer with the text of the summary alone."
-        ));
-        text
+        format!("{what} in at most {words} words.")
     }
 }
 
@@ -158,7 +161,8 @@ pub fn build_summarization_prompt<'a>(
     };
     let messages: Vec<Arc<Message>> = messages.into_iter().cloned().map(Arc::new).collect();
     let lines = transcript::lines(&messages, SummaryPart::Whole);
-    format!("{}\n\n{}", wanted.instructions(), transcript::fenced(existing, None, &lines))
+    let record = transcript::fenced(existing, None, &lines);
+    format!("{}\n\n{record}\n\n{}", wanted.instructions(), wanted.task())
 }
 
 #[cfg(test)]
@@ -183,6 +187,7 @@ mod tests {
             rest = rest.split_once(heading).unwrap().1;
         }
         assert!(text.contains("nothing ruled out yet") && text.contains("At most 400 words"));
+        assert!(wanted(&template).task().ends_with("in at most 400 words."));
         assert!(!text.contains("{{"));
     }
 

@@ -38,7 +38,7 @@ const PATTERNS: [Pattern; 10] = [
     Pattern {
         needles: &["authorization"],
         regex: r#"(?i)authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic|digest|token)\s+)?(?P<secret>[^\s"'\\,;\[\]]{6,})"#,
-        check: |_| true,
+        check: is_no_scheme,
     },
     Pattern {
         needles: &["bearer"],
@@ -112,6 +112,14 @@ fn replace(text: &str, pattern: &Pattern, regex: &Regex) -> Option<String> {
 fn has_digit_or_capital(found: &Captures<'_>) -> bool {
     found.name("secret").is_some_and(|secret| {
         secret.as_str().bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    })
+}
+
+/// The scheme itself, where what follows it is gone already.
+fn is_no_scheme(found: &Captures<'_>) -> bool {
+    found.name("secret").is_some_and(|secret| {
+        let schemes = ["bearer", "digest"];
+        !schemes.iter().any(|scheme| secret.as_str().eq_ignore_ascii_case(scheme))
     })
 }
 
