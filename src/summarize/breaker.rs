@@ -48,24 +48,29 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     breaker: &'a Breaker,
+    /// How many failures there were when the call began.
+    failures: u32,
     _probe: Option<MutexGuard<'a, ()>>,
 }
 
 impl Breaker {
     /// Lets a call through, or says for how long none is.
     pub(crate) async fn pass(&self, clock: &Clock) -> Result<Pass<'_>, SummarizeError> {
-        if self.check(clock)? {
-            return Ok(Pass { breaker: self, _probe: None });
+        let state = self.check(clock)?;
+        if state.open_until == 0 {
+            return Ok(Pass { breaker: self, failures: state.failures, _probe: None });
         }
         let probe = self.probe.lock().await;
         // Whoever was ahead has decided meanwhile, unless it was cancelled.
-        let closed = self.check(clock)?;
-        Ok(Pass { breaker: self, _probe: (!closed).then_some(probe) })
+        let State { failures, open_until } = self.check(clock)?;
+        let probe = (open_until > 0).then_some(probe);
+        Ok(Pass { breaker: self, failures, _probe: probe })
     }
 
-    /// Returns true while closed and false while half open.
-    fn check(&self, clock: &Clock) -> Result<bool, SummarizeError> {
-        let State { failures, open_until } = *self.lock();
+    /// Returns the state while it is closed or half open.
+    fn check(&self, clock: &Clock) -> Result<State, SummarizeError> {
+        let state = *self.lock();
+        let State { failures, open_until } = state;
         let now = clock.unix_millis();
         if now < open_until {
             let wait = Duration::from_millis(open_until - now);
@@ -76,7 +81,7 @@ impl Breaker {
             ));
             return Err(error.retry_after(wait));
         }
-        Ok(open_until == 0)
+        Ok(state)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -93,7 +98,8 @@ impl Pass<'_> {
     /// The provider failed, and may have said how long to wait.
     pub(crate) fn failed(self, clock: &Clock, retry_after: Option<Duration>) {
         let mut state = self.breaker.lock();
-        state.failures = state.failures.saturating_add(1);
+        // Calls that ran side by side and failed together are one failure.
+        state.failures = state.failures.max(self.failures.saturating_add(1));
         let wait = cool_down(state.failures).max(retry_after.unwrap_or_default());
         if !wait.is_zero() {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -145,6 +151,21 @@ mod tests {
         breaker.pass(&clock).await.unwrap().succeeded();
         breaker.pass(&clock).await.unwrap().failed(&clock, None);
         assert!(breaker.pass(&clock).await.is_ok(), "one failure is none in a row");
+    }
+
+    #[tokio::test]
+    async fn calls_that_fail_together_are_one_failure() {
+        let (clock, _) = clock();
+        let breaker = Breaker::default();
+        for _ in 0..2 {
+            let mut together = Vec::new();
+            for _ in 0..4 {
+                together.push(breaker.pass(&clock).await.unwrap());
+            }
+            together.into_iter().for_each(|pass| pass.failed(&clock, None));
+        }
+        breaker.pass(&clock).await.unwrap().failed(&clock, None);
+        assert!(breaker.pass(&clock).await.is_err());
     }
 
     #[tokio::test]
