@@ -1,6 +1,13 @@
 //! Summaries by a model: what it is asked, which answers are taken, and what
 //! becomes of a session where there is none.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 mod common;
 
 use std::{sync::Arc, time::Duration};
@@ -307,6 +314,9 @@ async fn missing_identifiers_are_added_within_the_bound() {
     let summary = fill(manager_with(model.summarizer(), whole())).await;
     assert!(summary.starts_with("All parts of the machine do well.\n\nFacts: /etc/app/pool.toml"));
     assert!(summary.contains("E1042"));
+    let german = model.summarizer().with_language("German");
+    let summary = fill(manager_with(german, whole())).await;
+    assert!(summary.contains("\n\n[=] /etc/app/pool.toml"), "no English heading: {summary}");
     let summary = fill(manager_with(model.summarizer().with_facts(false), whole())).await;
     assert_eq!(summary, SUMMARY);
 }

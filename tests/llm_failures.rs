@@ -1,5 +1,7 @@
 //! What becomes of a session where its model fails, hangs or is shown secrets.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::{
@@ -16,9 +18,9 @@ use common::{
     stub::{Stub, manager_with, message, messages, texts, texts_of},
 };
 use session_compaction::{
-    ChatResponse, Compact, Fallback, MemoryStore, Message, Outcome, Pause, PauseUntil,
-    ProviderError, ProviderErrorKind, Report, SessionManager, SummarizationConfig, SummarizeError,
-    Summarizer, Summary, summarize_fn,
+    ChatResponse, Compact, Fallback, MemoryStore, Outcome, Pause, PauseUntil, ProviderError,
+    ProviderErrorKind, Report, SessionManager, SummarizationConfig, SummarizeError, Summarizer,
+    Summary, summarize_fn,
 };
 
 const OLD: &str = "ALPHA: the user prefers metric units.";

@@ -1,5 +1,7 @@
 //! Input that is longer than the window of the model that summarizes it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::{collections::HashMap, sync::Arc};

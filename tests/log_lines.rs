@@ -8,7 +8,7 @@ use common::{
     secrets::{assert_clean, leak, leaky},
     stub::{Stub, manager, manager_with, messages},
 };
-use session_compaction::{ChatResponse, Compact, ProviderError, ProviderErrorKind};
+use session_compaction::{ChatResponse, Compact, Message, ProviderError, ProviderErrorKind};
 
 // One thread: the subscriber is this thread's.
 #[tokio::test(flavor = "current_thread")]
@@ -17,8 +17,8 @@ async fn a_compaction_is_two_lines() {
     let sessions = manager(Stub::says("All parts do well."));
     sessions.add_messages("abc12345def", messages(0..24)).await.unwrap();
     assert!(sessions.compact("abc12345def", Compact::if_due()).await.applied().is_some());
-    let chars: usize = messages(0..24).iter().map(|message| message.chars()).sum();
-    let removed: usize = messages(0..20).iter().map(|message| message.chars()).sum();
+    let chars: usize = messages(0..24).iter().map(Message::chars).sum();
+    let removed: usize = messages(0..20).iter().map(Message::chars).sum();
     let text = lines.text();
     let first = format!(
         "[abc12345] summarizer: session={chars} chars, removing 20 msgs ({removed} chars), keeping 4 msgs"

@@ -162,7 +162,9 @@ mod tests {
             for _ in 0..4 {
                 together.push(breaker.pass(&clock).await.unwrap());
             }
-            together.into_iter().for_each(|pass| pass.failed(&clock, None));
+            for pass in together {
+                pass.failed(&clock, None);
+            }
         }
         breaker.pass(&clock).await.unwrap().failed(&clock, None);
         assert!(breaker.pass(&clock).await.is_err());

@@ -12,18 +12,21 @@ use crate::{
 /// Share of a summary's bound that the list may take.
 pub(super) const PERCENT: u64 = 15;
 
+/// Only so many are looked at, the most useful first: a log holds thousands.
+const CANDIDATES: usize = 500;
+
 /// Adds the missing facts to a summary, within the budget. The same input gives
 /// the same list.
 pub(super) fn add(
-    text: String,
+    text: &str,
     heading: &str,
     existing: Option<&str>,
     messages: &[Arc<Message>],
     (budget, counter): (Tokens, &dyn TokenCounter),
 ) -> String {
-    let text = without_list(&text, heading);
+    let text = without_list(text, heading);
     let mut list = String::new();
-    for fact in ranked(existing, messages) {
+    for fact in ranked(existing, messages).into_iter().take(CANDIDATES) {
         if mentions(text, &fact) || mentions(&list, &fact) {
             continue;
         }
@@ -289,12 +292,12 @@ mod tests {
         let counter = ByteEstimate::default();
         let budget = Tokens::from_tokens(40);
         let summary = "The pool of /etc/app/config.toml is to be raised.";
-        let made = add(summary.into(), "Facts:", None, &messages(), (budget, &counter));
+        let made = add(summary, "Facts:", None, &messages(), (budget, &counter));
         let list = made.strip_prefix(summary).unwrap();
         assert!(counter.text(list) <= budget);
         assert!(list.starts_with("\n\nFacts: pool_size; "), "{list}");
         assert!(list.contains("E1042") && !list.contains("config.toml"), "{list}");
-        let again = add(made.clone(), "Facts:", None, &messages(), (budget, &counter));
+        let again = add(&made, "Facts:", None, &messages(), (budget, &counter));
         assert_eq!(again, made, "a copied list is made anew");
     }
 
@@ -303,9 +306,9 @@ mod tests {
         let counter = ByteEstimate::default();
         let old = Some("The order is ORD-9913.\n\nFacts: OPS-4711");
         let budget = Tokens::from_tokens(200);
-        let made = add("Work goes on.".into(), "Facts:", old, &messages(), (budget, &counter));
+        let made = add("Work goes on.", "Facts:", old, &messages(), (budget, &counter));
         assert!(made.contains("ORD-9913") && made.contains("OPS-4711"), "{made}");
-        let none = add("All is well.".into(), "Facts:", None, &[], (budget, &counter));
+        let none = add("All is well.", "Facts:", None, &[], (budget, &counter));
         assert_eq!(none, "All is well.");
     }
 }

@@ -77,6 +77,7 @@ pub struct LlmSummarizer<P> {
     language: Option<String>,
     system_prompt: Option<String>,
     refusals: Vec<String>,
+    facts: bool,
     facts_heading: Option<String>,
     cache_key: Option<String>,
     redactor: Option<Arc<dyn Redactor>>,
@@ -97,7 +98,8 @@ impl<P: LlmProvider> LlmSummarizer<P> {
             language: None,
             system_prompt: None,
             refusals: Vec::new(),
-            facts_heading: Some("Facts:".into()),
+            facts: true,
+            facts_heading: None,
             cache_key: None,
             redactor: Some(Arc::new(SecretPatterns)),
             breaker: Breaker::default(),
@@ -146,12 +148,13 @@ impl<P: LlmProvider> LlmSummarizer<P> {
     }
 
     /// Switches the list of facts on or off.
-    pub fn with_facts(mut self, on: bool) -> Self {
-        self.facts_heading = on.then(|| "Facts:".into());
+    pub const fn with_facts(mut self, on: bool) -> Self {
+        self.facts = on;
         self
     }
 
-    /// Switches the list of facts on, under a heading of the host's.
+    /// Sets what stands before the list of facts: `Facts:` unless set, and where
+    /// a [language](Self::with_language) is named the mark `[=]`.
     pub fn with_facts_heading(mut self, heading: impl Into<String>) -> Self {
         self.facts_heading = Some(heading.into());
         self
@@ -320,7 +323,8 @@ impl<P: LlmProvider> Summarizer for LlmSummarizer<P> {
     }
 
     fn facts_heading(&self) -> Option<&str> {
-        self.facts_heading.as_deref()
+        let default = if self.language.is_some() { "[=]" } else { "Facts:" };
+        self.facts.then(|| self.facts_heading.as_deref().unwrap_or(default))
     }
 
     fn name(&self) -> &str {

@@ -92,6 +92,7 @@ pub trait Summarizer: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns the name that is stored with its summaries.
+    #[expect(clippy::unnecessary_literal_bound, reason = "others make theirs up")]
     fn name(&self) -> &str {
         "summarizer"
     }

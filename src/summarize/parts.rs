@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::{
-    task::{JoinError, JoinSet},
+    task::{JoinError, JoinSet, yield_now},
     time::Instant,
 };
 
@@ -55,7 +55,7 @@ pub(crate) async fn summarize(
 ) -> Result<Answer, SummarizeError> {
     let counter = Arc::clone(&request.counter);
     if let Some(redactor) = summarizer.redactor() {
-        redact(&mut request, redactor);
+        redact(&mut request, redactor).await;
     }
     let facts_budget = request.max_tokens.saturating_mul(facts::PERCENT) / 100;
     if summarizer.facts_heading().is_some() {
@@ -88,7 +88,7 @@ pub(crate) async fn summarize(
     };
     if let Some(heading) = summarizer.facts_heading() {
         summary.text = facts::add(
-            summary.text,
+            &summary.text,
             heading,
             whole.existing_summary.as_deref(),
             &whole.messages,
@@ -98,11 +98,15 @@ pub(crate) async fn summarize(
     Ok(Answer { summary, excerpted })
 }
 
-fn redact(request: &mut SummaryRequest, redactor: &dyn Redactor) {
-    let messages = request.messages.iter().map(|message| {
-        redact::message(message, redactor).map_or_else(|| Arc::clone(message), Arc::new)
-    });
-    request.messages = messages.collect();
+async fn redact(request: &mut SummaryRequest, redactor: &dyn Redactor) {
+    let mut messages = Vec::with_capacity(request.messages.len());
+    for message in &*request.messages {
+        let clean = redact::message(message, redactor);
+        messages.push(clean.map_or_else(|| Arc::clone(message), Arc::new));
+        // A long session takes a while, and the runtime may have one thread.
+        yield_now().await;
+    }
+    request.messages = messages.into();
     if let Some(existing) = &request.existing_summary {
         request.existing_summary = Some(redactor.redact(existing).into());
     }
@@ -164,7 +168,7 @@ async fn in_parts(
     // Leaving this function early drops the set, which ends what still runs.
     let mut done: Vec<(usize, Vec<Summary>)> = Vec::with_capacity(of);
     while let Some(part) = running.join_next().await {
-        done.push(part.map_err(|error| from_join(error))??);
+        done.push(part.map_err(from_join)??);
         start(&mut running);
     }
     done.sort_unstable_by_key(|(index, _)| *index);
@@ -253,14 +257,11 @@ fn packed(messages: &Messages, limit: Tokens, counter: &dyn TokenCounter) -> Vec
 
 /// Two halves, or where there is no cut between them, excerpts of half as much.
 fn shrunk(messages: &Messages, counter: &dyn TokenCounter) -> Vec<Messages> {
-    match plan::halves(messages) {
-        Some(middle) => at(messages, middle),
-        None => {
-            let all = size(messages, counter);
-            let half = Tokens::from_units(all.as_units() / 2);
-            vec![scaled(messages, half, all, counter)]
-        }
+    if let Some(middle) = plan::halves(messages) {
+        return at(messages, middle);
     }
+    let all = size(messages, counter);
+    vec![scaled(messages, Tokens::from_units(all.as_units() / 2), all, counter)]
 }
 
 fn at(messages: &Messages, middle: usize) -> Vec<Messages> {

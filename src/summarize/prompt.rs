@@ -108,12 +108,11 @@ impl Wanted<'_> {
         }
         text.push_str("\n\n");
         text.push_str(include_str!("prompts/rules.md").trim_end());
-        text.push_str("\n\nWrite in the same language as the conversation");
-        if let Some(language) = self.language {
-            text.push_str(&format!(", which is {language}"));
-        }
-        text.push_str(". Answer with the text of the summary alone.");
-        text
+        let which = self.language.map(|language| format!(", which is {language}"));
+        let which = which.unwrap_or_default();
+        format!(
+            "{text}\n\nWrite in the same language as the conversation{which}. Answer with the text of the summary alone."
+        )
     }
 
     /// Writes what stands behind the record: what of the conversation it is, and

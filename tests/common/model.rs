@@ -84,6 +84,7 @@ impl fmt::Debug for Model {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is one of several replies")]
 pub(crate) fn ended(text: &str, reason: FinishReason) -> Reply {
     let mut response = ChatResponse::new(text);
     response.finish_reason = reason;

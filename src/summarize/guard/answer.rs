@@ -61,7 +61,8 @@ pub(crate) fn read(response: &ChatResponse, rules: Rules<'_>) -> Result<String, 
 }
 
 /// Takes a thinking block off the beginning. One that is not closed takes the
-/// whole text with it; tags further on are quotations and stay.
+/// whole text with it. Some servers swallow the tag that opens it: one that
+/// closes it then stands alone on its line. Other tags are quotations and stay.
 fn without_thoughts(text: &str) -> &str {
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
@@ -70,5 +71,11 @@ fn without_thoughts(text: &str) -> &str {
             return start.split_once(close).map_or("", |(_, rest)| rest);
         }
     }
-    text
+    let ends = start.match_indices("</think>").next().and_then(|(at, tag)| {
+        let (before, rest) = start.split_at_checked(at)?;
+        let rest = rest.strip_prefix(tag)?;
+        let alone = before.ends_with('\n') && (rest.is_empty() || rest.starts_with(['\n', '\r']));
+        (alone && !before.contains("<think>")).then_some(rest)
+    });
+    ends.unwrap_or(text)
 }

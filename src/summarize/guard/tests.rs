@@ -120,6 +120,12 @@ fn thinking_blocks_go_and_quotations_stay() {
     );
     let quoted = "The model prints <think>x</think> tags, which the user dislikes.";
     assert_eq!(answer(quoted).unwrap(), quoted);
+    assert_eq!(
+        answer("First I should\n</think>\n\nThe disk is full.").unwrap(),
+        "The disk is full."
+    );
+    let shown = "The user wrote:\n<think>\nx\n</think>\nand asked why.";
+    assert_eq!(answer(shown).unwrap(), shown);
     let twice = format!("<think>a</think>{quoted}");
     assert_eq!(answer(&twice).unwrap(), quoted, "removed once");
     assert!(answer("<think>First I should list the turns").unwrap_err().is_empty_summary());

@@ -1,18 +1,22 @@
 //! The usual shapes of secrets.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex_lite::{Captures, Regex};
 
 const REDACTED: &str = "[redacted]";
 
-/// A shape: a text without any of the needles cannot have it, and most texts
-/// have none of them.
+/// A shape. Without one of the needles there is no match, and most texts have
+/// none of them.
 struct Pattern {
     /// In lower case.
     needles: &'static [&'static str],
     /// The group `secret` is what goes.
     regex: &'static str,
+    /// What stands near a needle in each match besides.
+    also: &'static str,
+    /// Whether it goes on over the end of the line.
+    lines: bool,
     /// What must be true of a match besides.
     check: fn(&Captures<'_>) -> bool,
 }
@@ -21,52 +25,72 @@ struct Pattern {
 const PATTERNS: [Pattern; 10] = [
     Pattern {
         needles: &["private key-----"],
+        also: "-----BEGIN",
+        lines: true,
         regex: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<secret>.*?)-----END [A-Z0-9 ]*PRIVATE KEY-----",
         check: |_| true,
     },
     // The end may be cut off.
     Pattern {
         needles: &["private key-----"],
+        also: "-----BEGIN",
+        lines: true,
         regex: r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<secret>[A-Za-z0-9+/=\s\\]+)",
         check: |_| true,
     },
     Pattern {
         needles: &["://"],
+        also: "@",
+        lines: false,
         regex: r#"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:(?P<secret>[^\s/"'<>]+)@"#,
         check: |_| true,
     },
     Pattern {
         needles: &["authorization"],
+        also: "",
+        lines: false,
         regex: r#"(?i)authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic|digest|token)\s+)?(?P<secret>[^\s"'\\,;\[\]]{6,})"#,
         check: is_no_scheme,
     },
     Pattern {
         needles: &["bearer"],
+        also: "",
+        lines: false,
         regex: r"(?i)\bbearer\s+(?P<secret>[A-Za-z0-9._~+/-]{8,}=*)",
         check: has_digit_or_capital,
     },
     Pattern {
         needles: &["eyj"],
+        also: "",
+        lines: false,
         regex: r"\b(?P<secret>eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{2,}(?:\.[A-Za-z0-9_-]*)?)",
         check: |_| true,
     },
     Pattern {
         needles: &["sk-", "k_live_", "k_test_"],
+        also: "",
+        lines: false,
         regex: r"\b(?P<secret>sk-[A-Za-z0-9_-]{16,}|[srp]k_(?:live|test)_[A-Za-z0-9]{10,})",
         check: has_digit_or_capital,
     },
     Pattern {
         needles: &["akia", "asia", "aroa", "aida"],
+        also: "",
+        lines: false,
         regex: r"\b(?P<secret>(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,})\b",
         check: has_digit_or_capital,
     },
     Pattern {
         needles: &["gh", "glpat-", "xox", "aiza", "npm_", "hf_", "sg."],
+        also: "",
+        lines: false,
         regex: r"\b(?P<secret>gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
         check: has_digit_or_capital,
     },
     Pattern {
         needles: &["key", "secret", "passw", "pwd", "token", "credential"],
+        also: "",
+        lines: false,
         regex: r#"(?i)(?P<name>[a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|passwd|password|pwd|token|credential)[a-z0-9_]*)\\?["']?(?P<sep>\s*[:=]\s*)(?P<quote>\\?["'])?(?P<secret>[^\s"'\\,;&\[\](){}<>]{4,})"#,
         check: is_assigned,
     },
@@ -78,34 +102,83 @@ static COMPILED: LazyLock<Vec<(&'static Pattern, Regex)>> = LazyLock::new(|| {
 });
 
 pub(super) fn redact(text: &str) -> Cow<'_, str> {
-    let folded = text.to_ascii_lowercase();
     let mut text = Cow::Borrowed(text);
+    let mut folded = text.to_ascii_lowercase();
     for (pattern, regex) in COMPILED.iter() {
-        if pattern.needles.iter().any(|needle| folded.contains(needle))
-            && let Some(new) = replace(&text, pattern, regex)
-        {
-            text = Cow::Owned(new);
+        let secrets = secrets(&text, &folded, pattern, regex);
+        if !secrets.is_empty() {
+            text = Cow::Owned(without(&text, secrets));
+            folded = text.to_ascii_lowercase();
         }
     }
     text
 }
 
-fn replace(text: &str, pattern: &Pattern, regex: &Regex) -> Option<String> {
-    let mut new = String::new();
-    let mut done = 0;
-    for found in regex.captures_iter(text) {
-        let Some(secret) = found.name("secret") else { continue };
-        if secret.as_str() != REDACTED && (pattern.check)(&found) {
-            new.push_str(text.get(done..secret.start()).unwrap_or_default());
-            new.push_str(REDACTED);
-            done = secret.end();
+/// Finds what is to go. The expression is slow, so it sees only the lines that
+/// hold a needle, and of a long line only what is near it.
+fn secrets(text: &str, folded: &str, pattern: &Pattern, regex: &Regex) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for needle in pattern.needles {
+        let mut from = 0;
+        while let Some(at) = folded.get(from..).and_then(|rest| rest.find(needle)) {
+            let at = from + at;
+            let near = if pattern.lines { whole_lines(text, at) } else { one_line(text, at) };
+            // What begins in the last part of a window is looked at with what
+            // follows it; so no byte is looked at more than a few times.
+            from = near.end.saturating_sub(BEHIND / 2).max(at + needle.len());
+            if text.get(near.end..).is_none_or(|rest| rest.is_empty() || rest.starts_with('\n')) {
+                from = near.end.max(at + needle.len());
+            }
+            let Some(window) = text.get(near.clone()).filter(|near| near.contains(pattern.also))
+            else {
+                continue;
+            };
+            for captures in regex.captures_iter(window) {
+                let Some(secret) = captures.name("secret") else { continue };
+                if secret.as_str() != REDACTED && (pattern.check)(&captures) {
+                    found.push(near.start + secret.start()..near.start + secret.end());
+                }
+            }
         }
     }
-    if done == 0 {
-        return None;
+    found.sort_unstable_by_key(|range| (range.start, range.end));
+    found
+}
+
+/// How many bytes before and behind a needle are looked at, at least.
+const BEFORE: usize = 100;
+const BEHIND: usize = 600;
+
+/// From a little before a place to the end of its line, or of the word there
+/// where that is far away.
+fn one_line(text: &str, at: usize) -> Range<usize> {
+    let start = text.floor_char_boundary(at.saturating_sub(BEFORE));
+    let start =
+        text.get(start..at).and_then(|near| near.rfind('\n')).map_or(start, |n| start + n + 1);
+    let end = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| at + n);
+    let far = text.ceil_char_boundary(at.saturating_add(BEHIND));
+    let word =
+        text.get(far..end).and_then(|rest| rest.find(|c: char| c.is_whitespace() || c == '"'));
+    start..word.map_or(end, |word| far + word)
+}
+
+/// From a place's line to the end: keys in PEM have many lines.
+fn whole_lines(text: &str, at: usize) -> Range<usize> {
+    one_line(text, at).start..text.len()
+}
+
+fn without(text: &str, secrets: Vec<Range<usize>>) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut done = 0;
+    for Range { start, end } in secrets {
+        if let Some(before) = text.get(done..start) {
+            new.push_str(before);
+            new.push_str(REDACTED);
+        }
+        done = done.max(end);
     }
     new.push_str(text.get(done..).unwrap_or_default());
-    Some(new)
+    new
 }
 
 /// Words look like keys otherwise: `sk-learn-contrib-example`.

@@ -63,3 +63,38 @@ fn every_part_of_a_message_is_looked_at() {
     assert!(result.tool_results().all(|result| result.is_error && result.call_id == "c"));
     assert!(message(&Message::user("nothing here"), &SecretPatterns).is_none());
 }
+
+#[test]
+fn secrets_are_found_anywhere_in_long_lines_and_texts() {
+    let secret = "sk-EXAMPLE0123456789abcdef";
+    for filler in ["gh ", "sk-", "token ", "x", "://", "PRIVATE KEY----- ", "\n"] {
+        let pad = filler.repeat(5_000 / filler.len());
+        let text = format!("{pad} {secret} {pad} api_key=abcd1234efgh {pad}");
+        let redacted = SecretPatterns.redact(&text);
+        assert!(!redacted.contains(secret) && !redacted.contains("abcd1234efgh"), "{filler:?}");
+        assert!(redacted.ends_with(&pad), "{filler:?}");
+    }
+}
+
+#[test]
+fn no_text_makes_it_panic() {
+    let pieces = [
+        "token",
+        "=",
+        "é",
+        "汉",
+        "\n",
+        "sk-",
+        "://",
+        "@",
+        ":",
+        "\"",
+        "-----BEGIN PRIVATE KEY-----",
+    ];
+    for seed in 0..500_usize {
+        let text: String =
+            (0..40).map(|n| pieces[(seed * 31 + n * n * (seed % 7 + 1)) % pieces.len()]).collect();
+        let once = SecretPatterns.redact(&text).into_owned();
+        assert_eq!(SecretPatterns.redact(&once), once, "{text:?}");
+    }
+}
