@@ -107,11 +107,10 @@ impl Job {
         let started = Instant::now();
         let planned = inner.plan(&self.cell, self.trigger.is_some()).await?;
         let answer = self.ask(inner, &planned).await?;
-        let by = answer.summary.by.unwrap_or_else(|| self.summarizer.name().into());
         let summary = StoredSummary {
             text: inner.redacted(answer.summary.text),
             excerpted: answer.excerpted,
-            by: by.clone(),
+            by: answer.summary.by.unwrap_or_else(|| self.summarizer.name().into()),
         };
         let dropped = planned.debt();
         let sent = guard::sent_tokens(Some(&summary), dropped.messages, &*inner.counter);
@@ -122,7 +121,7 @@ impl Job {
         }
         let view = view(&planned.snapshot, &planned.split, Some(summary), dropped);
         let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
-        self.commit(inner, &planned, (view, sent), &by, done).await
+        self.commit(inner, &planned, view, sent, done).await
     }
 
     /// Asks the summarizer, in a task of its own and until the deadline. No
@@ -188,8 +187,8 @@ impl Job {
         &self,
         inner: &Inner,
         planned: &Planned,
-        (view, sent): (View, Tokens),
-        by: &str,
+        view: View,
+        sent: Tokens,
         done: Compaction,
     ) -> Result<Compaction, Report> {
         let after = done.tokens_after;
@@ -197,7 +196,7 @@ impl Job {
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
             .with_pause(pause.clone())
-            .with_usage(inner.usage_event(by, &done));
+            .with_usage(inner.usage_event(&view, &done));
         let result = inner.store.commit(&self.cell.key, commit).await;
         match result.map_err(Report::Unavailable)? {
             CommitResult::Stale => {
@@ -284,9 +283,12 @@ impl Inner {
         Some(Pause::new(grown(measured.tokens), reason))
     }
 
-    fn usage_event(&self, summarizer: &str, done: &Compaction) -> UsageEvent {
+    fn usage_event(&self, view: &View, done: &Compaction) -> UsageEvent {
         UsageEvent {
-            summarizer: summarizer.into(),
+            summarizer: view
+                .summary
+                .as_ref()
+                .map_or_else(String::new, |summary| summary.by.clone()),
             unix_millis: self.unix_millis(Duration::ZERO),
             latency: done.latency,
             usage: done.usage,
