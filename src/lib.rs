@@ -109,8 +109,9 @@ pub use crate::{
         StoredSession,
     },
     summarize::{
-        ExtractiveSummarizer, SummarizeError, SummarizeFn, Summarizer, SummarizerInput, Summary,
-        SummaryPart, SummaryRequest, summarize_fn,
+        ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,
+        SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
+        SummaryTemplate, build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::TokenUsage,

@@ -2,52 +2,13 @@
 
 mod common;
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex},
+use common::{
+    logs::capture,
+    model::{Model, whole},
+    secrets::{assert_clean, leak, leaky},
+    stub::{Stub, manager, manager_with, messages},
 };
-
-use common::stub::{Stub, manager, messages};
-use session_compaction::Compact;
-use tracing_subscriber::fmt::MakeWriter;
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-impl Lines {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-fn capture() -> (Lines, tracing::subscriber::DefaultGuard) {
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(lines.clone())
-        .with_ansi(false)
-        .without_time()
-        .finish();
-    (lines, tracing::subscriber::set_default(subscriber))
-}
+use session_compaction::{ChatResponse, Compact, Message, ProviderError, ProviderErrorKind};
 
 // One thread: the subscriber is this thread's.
 #[tokio::test(flavor = "current_thread")]
@@ -56,8 +17,8 @@ async fn a_compaction_is_two_lines() {
     let sessions = manager(Stub::says("All parts do well."));
     sessions.add_messages("abc12345def", messages(0..24)).await.unwrap();
     assert!(sessions.compact("abc12345def", Compact::if_due()).await.applied().is_some());
-    let chars: usize = messages(0..24).iter().map(|message| message.chars()).sum();
-    let removed: usize = messages(0..20).iter().map(|message| message.chars()).sum();
+    let chars: usize = messages(0..24).iter().map(Message::chars).sum();
+    let removed: usize = messages(0..20).iter().map(Message::chars).sum();
     let text = lines.text();
     let first = format!(
         "[abc12345] summarizer: session={chars} chars, removing 20 msgs ({removed} chars), keeping 4 msgs"
@@ -81,4 +42,36 @@ async fn a_failure_is_a_warning_and_a_key_cannot_forge_lines() {
     assert_eq!(warnings.len(), 1, "{text}");
     assert!(warnings[0].contains("no such model"));
     assert!(!text.contains("forged") && !text.contains('\u{1b}'), "{text:?}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn no_secret_reaches_a_request_a_summary_a_log_or_an_error() {
+    let (lines, _guard) = capture();
+    let model = Model::plays(|_| Some(Ok(ChatResponse::new(format!("They were: {}", leak())))));
+    let sessions = manager_with(model.summarizer().with_window(6_000), whole());
+    sessions.set_summary("chat", format!("The user is Ann. {}", leak())).await.unwrap();
+    sessions.add_messages("chat", leaky()).await.unwrap();
+    let report = sessions.compact("chat", Compact::if_due()).await;
+    assert!(report.applied().is_some(), "{report}");
+    for request in model.asked() {
+        assert_clean(&request.system);
+        assert_clean(&request.user);
+    }
+    let asked: String = model.asked().iter().map(|request| request.user.as_str()).collect();
+    assert!(asked.contains("OPENAI_API_KEY=[redacted]"), "the rest is still of use");
+    let summary = sessions.summary("chat").await.unwrap().unwrap();
+    assert!(summary.starts_with("They were: OPENAI_API_KEY=[redacted]"), "{summary}");
+    assert_clean(&summary);
+
+    let model = Model::fails(ProviderError::new(ProviderErrorKind::Rejected, leak()));
+    let sessions = manager_with(model.summarizer(), whole());
+    sessions.add_messages("chat", leaky()).await.unwrap();
+    for _ in 0..4 {
+        // The fourth one is paused, and says why.
+        let report = sessions.compact("chat", Compact::if_due()).await;
+        assert_clean(&format!("{report} {report:?}"));
+    }
+    let text = lines.text();
+    assert!(text.contains("summarizer: no summary"), "{text}");
+    assert_clean(&text);
 }

@@ -10,7 +10,7 @@ use crate::{
     config::SummarizationConfig,
     error::{Error, Result},
     store::{MemoryStore, SessionStore},
-    summarize::Summarizer,
+    summarize::{Redactor, SecretPatterns, Summarizer},
     tokens::{ByteEstimate, CharsPerToken, TokenCounter},
 };
 
@@ -23,6 +23,7 @@ use crate::{
 /// - summarizer: none; [`SessionManager::maybe_summarize`] then does nothing
 /// - token counter: [`CharsPerToken`] where `chars_per_token` is configured,
 ///   else [`ByteEstimate`]
+/// - redactor: [`SecretPatterns`]
 /// - runtime: the one that [`build`](Self::build) is called in
 ///
 /// # Example
@@ -39,7 +40,6 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Default)]
 #[must_use]
 pub struct SessionManagerBuilder {
     store: Option<Arc<dyn SessionStore>>,
@@ -48,6 +48,7 @@ pub struct SessionManagerBuilder {
     counter: Option<Arc<dyn TokenCounter>>,
     clock: Option<Arc<dyn Fn() -> SystemTime + Send + Sync>>,
     runtime: Option<Runtime>,
+    redactor: Option<Arc<dyn Redactor>>,
 }
 
 impl SessionManagerBuilder {
@@ -77,6 +78,21 @@ impl SessionManagerBuilder {
     /// Sets what counts tokens.
     pub fn token_counter(mut self, counter: impl TokenCounter) -> Self {
         self.counter = Some(Arc::new(counter));
+        self
+    }
+
+    /// Sets what takes secrets out of every summary before it is stored, and out
+    /// of what is said of failures. What a summarizer is given is its own
+    /// affair: [`LlmSummarizer`](crate::LlmSummarizer) redacts its requests, a
+    /// closure sees the messages as they are.
+    pub fn redactor(mut self, redactor: impl Redactor) -> Self {
+        self.redactor = Some(Arc::new(redactor));
+        self
+    }
+
+    /// Stores summaries as they were written.
+    pub fn without_redactor(mut self) -> Self {
+        self.redactor = None;
         self
     }
 
@@ -119,9 +135,24 @@ impl SessionManagerBuilder {
             counter,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemTime::now)),
             runtime,
+            redactor: self.redactor,
             cells: DashMap::new(),
             claims: Claims::default(),
         })))
+    }
+}
+
+impl Default for SessionManagerBuilder {
+    fn default() -> Self {
+        Self {
+            store: None,
+            summarizer: None,
+            config: SummarizationConfig::default(),
+            counter: None,
+            clock: None,
+            runtime: None,
+            redactor: Some(Arc::new(SecretPatterns)),
+        }
     }
 }
 
@@ -132,6 +163,7 @@ impl fmt::Debug for SessionManagerBuilder {
             .field("summarizer", &self.summarizer)
             .field("config", &self.config)
             .field("counter", &self.counter)
+            .field("redactor", &self.redactor)
             .finish_non_exhaustive()
     }
 }

@@ -19,8 +19,11 @@ use crate::{
     session::{Entry, Pause, PauseUntil, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{
-        self, SummarizeError, Summarizer, SummaryPart, SummaryRequest, guard,
+        self, SummarizeError, Summarizer, SummaryPart, SummaryRequest,
+        breaker::cool_down,
+        guard,
         parts::{Answer, Bounds},
+        request::Clock,
     },
     tokens::Tokens,
 };
@@ -133,9 +136,9 @@ impl Job {
         let planned = inner.plan(&self.cell, self.trigger.is_some(), self.target).await?;
         let answer = self.ask(inner, &planned).await?;
         let summary = StoredSummary {
-            text: answer.summary.text,
+            text: inner.redacted(answer.summary.text),
             excerpted: answer.excerpted,
-            by: self.summarizer.name().into(),
+            by: answer.summary.by.unwrap_or_else(|| self.summarizer.name().into()),
         };
         let dropped = planned.debt();
         let sent = guard::sent_tokens(Some(&summary), dropped.messages, &*inner.counter);
@@ -178,6 +181,8 @@ impl Job {
             temperature: config.summary_temperature,
             deadline: config.timeout,
             counter: Arc::clone(&inner.counter),
+            clock: Clock::new(Arc::clone(&inner.clock)),
+            retried: Arc::default(),
         };
         let bounds = Bounds {
             batch: config.multi_part_batch_threshold,
@@ -189,12 +194,16 @@ impl Job {
                 summarize::parts::summarize(&summarizer, request, bounds).await
             }));
         let answer = match timeout(config.timeout, &mut asking.0).await {
-            Err(_) => return Err(Report::Failed(SummarizeError::timed_out(config.timeout))),
-            Ok(Err(error)) => return Err(Report::Failed(summarize::from_join(error))),
+            Err(_) => Err(SummarizeError::timed_out(config.timeout)),
+            Ok(Err(error)) => Err(summarize::from_join(error)),
             Ok(Ok(answer)) => answer,
         };
         answer.map_err(|error| {
-            if error.is_empty_summary() {
+            let error = match &inner.redactor {
+                Some(redactor) => error.redacted(redactor),
+                None => error,
+            };
+            if error.is_bad_answer() {
                 Report::Rejected { why: error }
             } else {
                 Report::Failed(error)
@@ -207,7 +216,7 @@ impl Job {
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
             .with_pause(inner.pause_after(&planned, &done))
-            .with_usage(inner.usage_event(self.summarizer.name(), &done));
+            .with_usage(inner.usage_event(&view, &done));
         match inner.commit(&self.cell, commit, &view, sent).await {
             Ok(true) => {
                 self.cell.count(|counted| {
@@ -221,21 +230,31 @@ impl Job {
         }
     }
 
-    /// Keeps what went wrong from being tried again at once.
+    /// Keeps what went wrong from being tried again at once. Failures are
+    /// counted; from the third in a row on the session is left alone for a
+    /// while, longer each time. A compaction that is applied ends the count.
     async fn pause(&self, inner: &Inner, report: &Report) {
-        let Some(revision) = self.cell.lock().revision() else { return };
-        let tokens = measured(&self.cell.lock()).tokens;
-        let until = match report {
-            // The host asked: what it asks for next is its own affair.
-            _ if self.trigger.is_none() => return,
-            Report::Skipped(_) | Report::NothingToGain { .. } => grown(tokens),
-            Report::Failed(error) => match error.retry_delay() {
-                Some(delay) => PauseUntil::UnixMillis(inner.unix_millis(delay)),
-                None => return,
-            },
+        // The host asked: what it asks for next is its own affair.
+        if self.trigger.is_none() {
+            return;
+        }
+        let (revision, tokens, before) = {
+            let session = self.cell.lock();
+            let failures = session.pause().map_or(0, |pause| pause.failures);
+            (session.revision(), measured(&session).tokens, failures)
+        };
+        let Some(revision) = revision else { return };
+        let (until, failures) = match report {
+            Report::Skipped(_) | Report::NothingToGain { .. } => (grown(tokens), before),
+            Report::Failed(error) if error.is_cancelled() => return,
+            Report::Failed(error) | Report::Rejected { why: error } => {
+                let failures = before.saturating_add(1);
+                let wait = cool_down(failures).max(error.retry_delay().unwrap_or_default());
+                (PauseUntil::UnixMillis(inner.unix_millis(wait)), failures)
+            }
             _ => return,
         };
-        let pause = Some(Pause { until, reason: report.to_string() });
+        let pause = Some(Pause { until, reason: report.to_string(), failures });
         let commit = Commit::on(revision).with_pause(pause.clone());
         match inner.store.commit(&self.cell.key, commit).await {
             Ok(CommitResult::Committed(_)) => self.cell.lock().set_pause(pause),
@@ -278,12 +297,15 @@ impl Inner {
             plan::Measured { messages: left.0, chars: left.1, tokens: done.tokens_after };
         let trigger = self.limits(&planned.options).exceeded_by(&measured)?;
         let reason = format!("a compaction left the session above its threshold: {trigger}");
-        Some(Pause { until: grown(measured.tokens), reason })
+        Some(Pause::new(grown(measured.tokens), reason))
     }
 
-    fn usage_event(&self, summarizer: &str, done: &Compaction) -> UsageEvent {
+    fn usage_event(&self, view: &View, done: &Compaction) -> UsageEvent {
         UsageEvent {
-            summarizer: summarizer.into(),
+            summarizer: view
+                .summary
+                .as_ref()
+                .map_or_else(String::new, |summary| summary.by.clone()),
             unix_millis: self.unix_millis(Duration::ZERO),
             latency: done.latency,
             usage: done.usage,
@@ -292,6 +314,14 @@ impl Inner {
             tokens_removed: done.tokens_before.saturating_sub(done.tokens_after),
             summary_chars: done.summary_chars,
             summary_tokens: done.summary_tokens,
+        }
+    }
+
+    /// Takes secrets out of a summary.
+    pub(super) fn redacted(&self, summary: String) -> String {
+        match &self.redactor {
+            Some(redactor) => redactor.redact(&summary).into_owned(),
+            None => summary,
         }
     }
 

@@ -178,7 +178,8 @@ impl Inner {
         let split = plan::cut_at(&messages, now.carried(), cut).map_err(Report::Skipped)?;
         let (before, removed) = self.weigh(&now, &split);
         let dropped = out_of_reach(now.dropped(), &now, &split);
-        let view = view(&now, &split, Some(StoredSummary::new(summary)), dropped);
+        let summary = StoredSummary::new(self.redacted(summary));
+        let view = view(&now, &split, Some(summary), dropped);
         let sent = self.sent_of(&view);
         let done = super::Compaction {
             range: now.cut()..view.cut,

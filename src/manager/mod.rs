@@ -38,7 +38,7 @@ use crate::{
     error::{Error, Result},
     session::{SessionKey, Snapshot, SnapshotMark},
     store::{ListPage, SessionStore, StoredMessage},
-    summarize::Summarizer,
+    summarize::{Redactor, Summarizer},
     tokens::TokenCounter,
 };
 
@@ -85,6 +85,7 @@ struct Inner {
     counter: Arc<dyn TokenCounter>,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     runtime: Runtime,
+    redactor: Option<Arc<dyn Redactor>>,
     cells: DashMap<SessionKey, Arc<Cell>>,
     claims: Claims,
 }
@@ -167,6 +168,7 @@ impl fmt::Debug for SessionManager {
             .field("summarizer", &self.0.summarizer)
             .field("config", &self.0.config)
             .field("counter", &self.0.counter)
+            .field("redactor", &self.0.redactor)
             .finish_non_exhaustive()
     }
 }

@@ -53,7 +53,8 @@ impl SessionManager {
     /// As for all methods, see [`SessionManager`].
     pub async fn set_summary(&self, key: &str, summary: impl Into<String>) -> Result<()> {
         let key = SessionKey::new(key)?;
-        let summary = Some(summary.into()).filter(|text| !text.is_empty()).map(StoredSummary::new);
+        let summary = Some(self.0.redacted(summary.into()));
+        let summary = summary.filter(|text| !text.is_empty()).map(StoredSummary::new);
         let cell = self.0.cell(&key);
         loop {
             let look = |session: &mut Session| session.exists().then(|| session.snapshot());

@@ -83,10 +83,8 @@ impl Inner {
             return Err(Outcome::BelowThreshold { measured });
         };
         match pause {
-            Some(Pause { until, reason })
-                if (Pause { until, reason: String::new() })
-                    .holds(measured.tokens, (self.clock)()) =>
-            {
+            Some(pause) if pause.holds(measured.tokens, (self.clock)()) => {
+                let Pause { until, reason, .. } = pause;
                 Err(Outcome::Paused { until, reason })
             }
             _ => Ok(Some(trigger)),

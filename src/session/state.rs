@@ -120,6 +120,10 @@ pub struct Pause {
     pub until: PauseUntil,
     /// What happened, in words.
     pub reason: String,
+    /// How many attempts in a row failed. Kept also where that is no reason to
+    /// wait yet: the end of the pause has then passed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failures: u32,
 }
 
 /// When a [`Pause`] ends.
@@ -134,6 +138,12 @@ pub enum PauseUntil {
 }
 
 impl Pause {
+    /// Creates a pause that no failure caused.
+    #[must_use]
+    pub fn new(until: PauseUntil, reason: impl Into<String>) -> Self {
+        Self { until, reason: reason.into(), failures: 0 }
+    }
+
     /// Returns true while nothing is to be tried.
     #[must_use]
     pub fn holds(&self, tokens: u64, now: SystemTime) -> bool {
@@ -154,6 +164,11 @@ impl fmt::Display for PauseUntil {
             Self::UnixMillis(millis) => write!(f, "until {millis} ms after 1970"),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_none(n: &u32) -> bool {
+    *n == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -2,6 +2,9 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
+use super::Redactor;
+use crate::provider::{ProviderError, ProviderErrorKind};
+
 /// Says why a summarizer has no summary to give.
 ///
 /// # Design
@@ -41,6 +44,7 @@ enum Kind {
     TimedOut,
     TooLong,
     Transient,
+    Unusable,
 }
 
 impl SummarizeError {
@@ -60,6 +64,13 @@ impl SummarizeError {
     #[must_use]
     pub fn refused(message: impl Into<String>) -> Self {
         Self::of(Kind::Refused, message)
+    }
+
+    /// Creates an error that says that the answer was no summary: a tool call, a
+    /// required heading missing, cut off too early.
+    #[must_use]
+    pub fn unusable(message: impl Into<String>) -> Self {
+        Self::of(Kind::Unusable, message)
     }
 
     pub(crate) fn cancelled() -> Self {
@@ -134,6 +145,34 @@ impl SummarizeError {
         self.0.kind == Kind::Transient
     }
 
+    /// Returns true when the answer was something, but no summary.
+    #[must_use]
+    pub fn is_unusable(&self) -> bool {
+        self.0.kind == Kind::Unusable
+    }
+
+    /// Returns true when there was an answer and it was refused: blank, a
+    /// refusal, or no summary.
+    pub(crate) fn is_bad_answer(&self) -> bool {
+        matches!(self.0.kind, Kind::Empty | Kind::Refused | Kind::Unusable)
+    }
+
+    /// Takes secrets out of what is printed. A cause whose own words hold one is
+    /// dropped.
+    pub(crate) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
+        self.0.message = redactor.redact(&self.0.message).into_owned();
+        let mut cause = self.0.source.as_deref().map(|cause| cause as &dyn StdError);
+        while let Some(error) = cause {
+            let words = error.to_string();
+            if redactor.redact(&words) != words {
+                self.0.source = None;
+                break;
+            }
+            cause = error.source();
+        }
+        self
+    }
+
     /// Returns how long to wait before another try, where that is known.
     #[must_use]
     pub fn retry_delay(&self) -> Option<Duration> {
@@ -160,6 +199,21 @@ impl fmt::Display for SummarizeError {
 impl StdError for SummarizeError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// Takes over what may be done about it. The provider's error is the cause.
+impl From<ProviderError> for SummarizeError {
+    fn from(error: ProviderError) -> Self {
+        let kind = match error.kind() {
+            ProviderErrorKind::TimedOut => Kind::TimedOut,
+            _ if error.is_too_long() => Kind::TooLong,
+            _ if error.is_transient() => Kind::Transient,
+            _ => Kind::Other,
+        };
+        let mut own = Self::of(kind, error.to_string());
+        own.0.retry_after = error.retry_after();
+        own.with_source(error)
     }
 }
 

@@ -35,17 +35,25 @@ pub(crate) fn excerpt(
     Some(Arc::new(short))
 }
 
+/// Shortens a text in the same way.
+pub(super) fn excerpt_text(text: Arc<str>, limit: Tokens, counter: &dyn TokenCounter) -> Arc<str> {
+    if counter.text(&text) <= limit {
+        return text;
+    }
+    excerpt(&Message::user(&*text), limit, counter).map_or(text, |short| short.text().into())
+}
+
 fn shorten(part: &Part, permille: u64) -> Part {
     match part {
-        Part::Text(text) => Part::text(ends(&text.text, permille)),
-        Part::Reasoning(reasoning) => Part::text(ends(&reasoning.text, permille)),
-        Part::Json(raw) => Part::text(ends(raw.as_str(), permille)),
+        Part::Text(text) => Part::text(share(&text.text, permille)),
+        Part::Reasoning(reasoning) => Part::text(share(&reasoning.text, permille)),
+        Part::Json(raw) => Part::text(share(raw.as_str(), permille)),
         Part::ToolCall(call) => {
-            ToolCall::new(&*call.id, &*call.name, ends(&call.arguments, permille)).into()
+            ToolCall::new(&*call.id, &*call.name, share(&call.arguments, permille)).into()
         }
         Part::ToolResult(result) => {
             let text: Vec<&str> = part.texts();
-            let mut short = ToolResult::new(&*result.call_id, ends(&text.join("\n"), permille));
+            let mut short = ToolResult::new(&*result.call_id, share(&text.join("\n"), permille));
             short.is_error = result.is_error;
             short.into()
         }
@@ -53,10 +61,14 @@ fn shorten(part: &Part, permille: u64) -> Part {
     }
 }
 
-/// The first two thirds and the last third of what may stay.
-fn ends(text: &str, permille: u64) -> String {
+fn share(text: &str, permille: u64) -> String {
     let len = text.len() as u64;
     let keep = usize::try_from(len.saturating_mul(permille) / 1_000).unwrap_or(usize::MAX);
+    ends(text, keep)
+}
+
+/// The first two thirds and the last third of the bytes that may stay.
+pub(super) fn ends(text: &str, keep: usize) -> String {
     // A short text is worth more than the mark that would replace it.
     if keep >= text.len() || text.len() < 64 {
         return text.to_owned();
@@ -71,13 +83,13 @@ fn ends(text: &str, permille: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ends;
+    use super::share;
 
     #[test]
     fn every_cut_is_between_characters() {
         let text = "a中é🎉👩‍👩‍👧‍👦".repeat(20);
         for permille in 0..=1_000 {
-            let short = ends(&text, permille);
+            let short = share(&text, permille);
             assert!(short == text || short.contains("characters left out"));
         }
     }

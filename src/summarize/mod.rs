@@ -1,13 +1,22 @@
 //! What writes a summary: the trait, what it is given, what it gives back.
 
+pub(crate) mod breaker;
 mod closure;
 mod error;
 mod excerpt;
 mod extractive;
+mod facts;
+mod fallback;
 pub(crate) mod guard;
+mod llm;
+mod merge;
 pub(crate) mod parts;
+mod prompt;
+mod redact;
+pub(crate) mod request;
+mod transcript;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -16,13 +25,13 @@ pub use self::{
     closure::{SummarizeFn, summarize_fn},
     error::SummarizeError,
     extractive::ExtractiveSummarizer,
+    fallback::Fallback,
+    llm::LlmSummarizer,
+    prompt::{SummaryTemplate, build_summarization_prompt},
+    redact::{Redactor, SecretPatterns},
+    request::{SummaryPart, SummaryRequest},
 };
-use crate::{
-    message::Message,
-    session::{SessionKey, SessionOptions},
-    tokens::TokenCounter,
-    usage::TokenUsage,
-};
+use crate::usage::TokenUsage;
 
 /// Writes summaries.
 ///
@@ -64,13 +73,28 @@ pub trait Summarizer: fmt::Debug + Send + Sync + 'static {
         SummarizerInput::Parts
     }
 
-    /// Returns the largest input that it takes, in tokens by the session's
-    /// counter; `None` where there is no bound.
+    /// Returns how many tokens a request and its answer may hold together, by
+    /// the session's counter; `None` where there is no bound. What is above it
+    /// comes in parts.
     fn max_input_tokens(&self) -> Option<u64> {
         None
     }
 
+    /// Returns what its input is redacted with before it is excerpted, parted
+    /// and searched for facts; `None` where it gets the messages as they are.
+    fn redactor(&self) -> Option<&dyn Redactor> {
+        None
+    }
+
+    /// Returns the heading of the list of facts that is added to its summaries:
+    /// paths, addresses, ids, numbers of the replaced messages that a summary
+    /// leaves out. `None`: no list is added.
+    fn facts_heading(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the name that is stored with its summaries.
+    #[expect(clippy::unnecessary_literal_bound, reason = "others make theirs up")]
     fn name(&self) -> &str {
         "summarizer"
     }
@@ -92,6 +116,14 @@ impl<S: Summarizer + ?Sized> Summarizer for Arc<S> {
         (**self).max_input_tokens()
     }
 
+    fn redactor(&self) -> Option<&dyn Redactor> {
+        (**self).redactor()
+    }
+
+    fn facts_heading(&self) -> Option<&str> {
+        (**self).facts_heading()
+    }
+
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -105,48 +137,6 @@ pub enum SummarizerInput {
     /// `multi_part_batch_threshold` messages.
     Parts,
     /// In one piece, however long.
-    Whole,
-}
-
-/// What a summarizer is given.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SummaryRequest {
-    /// The session.
-    pub session: SessionKey,
-    /// What the host configured for it.
-    pub options: Arc<SessionOptions>,
-    /// Which part of the work this is.
-    pub part: SummaryPart,
-    /// The messages to summarize, in order; in a merge, the parts' summaries
-    /// as user messages.
-    pub messages: Arc<[Arc<Message>]>,
-    /// The summary so far, which the new one replaces.
-    pub existing_summary: Option<Arc<str>>,
-    /// The largest answer that is of use, in tokens by `counter`.
-    pub max_tokens: u64,
-    /// The temperature for a model.
-    pub temperature: f64,
-    /// How long the whole summarization may still take.
-    pub deadline: Duration,
-    /// Counts tokens as the session does.
-    pub counter: Arc<dyn TokenCounter>,
-}
-
-/// Which part of a summarization a request is for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum SummaryPart {
-    /// The summaries of all parts become one.
-    Merge,
-    /// One of several parts of the messages: `index` counts from 0.
-    Part {
-        /// Which one.
-        index: usize,
-        /// How many there are.
-        of: usize,
-    },
-    /// All of it.
     Whole,
 }
 
@@ -167,19 +157,28 @@ pub struct Summary {
     pub text: String,
     /// What it cost, where known.
     pub usage: Option<TokenUsage>,
+    /// Who wrote it, where that is not the summarizer that was asked.
+    pub by: Option<String>,
 }
 
 impl Summary {
     /// Creates a summary.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), usage: None }
+        Self { text: text.into(), usage: None, by: None }
     }
 
     /// Sets what it cost.
     #[must_use]
     pub const fn with_usage(mut self, usage: TokenUsage) -> Self {
         self.usage = Some(usage);
+        self
+    }
+
+    /// Sets who wrote it.
+    #[must_use]
+    pub fn by(mut self, name: impl Into<String>) -> Self {
+        self.by = Some(name.into());
         self
     }
 }

@@ -1,22 +1,30 @@
 //! One summarization, in one call or in parts that are merged.
 
-use std::{ops::Range, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
-use tokio::task::{JoinError, JoinSet};
+use tokio::{
+    task::{JoinError, JoinSet, yield_now},
+    time::Instant,
+};
 
 use super::{
-    SummarizeError, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
-    excerpt::excerpt, guard,
+    Redactor, SummarizeError, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
+    excerpt::{excerpt, excerpt_text},
+    facts, guard,
+    merge::{merge, third},
+    redact,
 };
 use crate::{
-    message::Message,
+    message::{Message, structure::Structure},
     plan,
     tokens::{TokenCounter, Tokens},
-    usage::TokenUsage,
 };
 
 /// At most this many parts are summarized at a time.
 const PARALLEL: usize = 4;
+
+/// How often a part that was too long is tried with half as much.
+const HALVINGS: u32 = 4;
 
 /// The answer, and how it was made.
 #[derive(Debug)]
@@ -35,58 +43,114 @@ pub(crate) struct Bounds {
     pub(crate) message: Tokens,
 }
 
+type Messages = Arc<[Arc<Message>]>;
+
 /// Summarizes `request.messages`. The existing summary goes into the only call
-/// or into the merge, so it is an input of the answer on every path. The first
-/// part that fails ends the others.
+/// or into the last merge, so it is an input of the answer on every path. The
+/// first part that fails ends the others.
 pub(crate) async fn summarize(
     summarizer: &Arc<dyn Summarizer>,
     mut request: SummaryRequest,
     bounds: Bounds,
 ) -> Result<Answer, SummarizeError> {
     let counter = Arc::clone(&request.counter);
-    let limit = summarizer.max_input_tokens().map(Tokens::from_tokens);
-    let largest = limit.map_or(bounds.message, |limit| limit.min(bounds.message));
+    if let Some(redactor) = summarizer.redactor() {
+        redact(&mut request, redactor).await;
+    }
+    let facts_budget = request.max_tokens.saturating_mul(facts::PERCENT) / 100;
+    if summarizer.facts_heading().is_some() {
+        request.max_tokens = request.max_tokens.saturating_sub(facts_budget).max(1);
+    }
+    let whole = request.clone();
     let mut excerpted = 0;
-    if summarizer.input() == SummarizerInput::Parts {
-        request.messages = request
-            .messages
-            .iter()
-            .map(|message| {
+    let mut summary = match summarizer.input() {
+        SummarizerInput::Whole => call(summarizer, request).await?,
+        SummarizerInput::Parts => {
+            let limit = summarizer.max_input_tokens().map(|most| {
+                // What the answer may take is no room for the messages.
+                request.max_tokens = request.max_tokens.min((most / 2).max(1));
+                Tokens::from_tokens(most.saturating_sub(request.max_tokens))
+            });
+            let largest = limit.map_or(bounds.message, |limit| limit.min(bounds.message));
+            let short = |message: &Arc<Message>| {
                 let short = excerpt(message, largest, &*counter);
                 excerpted += u64::from(short.is_some());
                 short.unwrap_or_else(|| Arc::clone(message))
-            })
-            .collect();
+            };
+            request.messages = request.messages.iter().map(short).collect();
+            if let (Some(existing), Some(limit)) = (request.existing_summary.take(), limit) {
+                request.existing_summary = Some(excerpt_text(existing, third(limit), &*counter));
+            } else {
+                request.existing_summary.clone_from(&whole.existing_summary);
+            }
+            of_messages(summarizer, &request, bounds.batch, limit).await?
+        }
+    };
+    if let Some(heading) = summarizer.facts_heading() {
+        summary.text = facts::add(
+            &summary.text,
+            heading,
+            whole.existing_summary.as_deref(),
+            &whole.messages,
+            (Tokens::from_tokens(facts_budget), &*counter),
+        );
     }
-    let parts = match summarizer.input() {
-        SummarizerInput::Parts => split(&request.messages, bounds.batch, limit, &*counter),
-        SummarizerInput::Whole => Vec::new(),
-    };
-    let summary = if parts.len() < 2 {
-        call(summarizer, request).await?
-    } else {
-        in_parts(summarizer, &request, parts).await?
-    };
     Ok(Answer { summary, excerpted })
 }
 
-async fn call(
+async fn redact(request: &mut SummaryRequest, redactor: &dyn Redactor) {
+    let mut messages = Vec::with_capacity(request.messages.len());
+    for message in &*request.messages {
+        let clean = redact::message(message, redactor);
+        messages.push(clean.map_or_else(|| Arc::clone(message), Arc::new));
+        // A long session takes a while, and the runtime may have one thread.
+        yield_now().await;
+    }
+    request.messages = messages.into();
+    if let Some(existing) = &request.existing_summary {
+        request.existing_summary = Some(redactor.redact(existing).into());
+    }
+}
+
+pub(super) async fn call(
     summarizer: &Arc<dyn Summarizer>,
     request: SummaryRequest,
 ) -> Result<Summary, SummarizeError> {
     guard::check(summarizer.summarize(request).await?)
 }
 
+async fn of_messages(
+    summarizer: &Arc<dyn Summarizer>,
+    request: &SummaryRequest,
+    batch: usize,
+    limit: Option<Tokens>,
+) -> Result<Summary, SummarizeError> {
+    let mut parts = split(request, batch, limit);
+    if parts.len() < 2 {
+        match call(summarizer, request.clone()).await {
+            Err(error) if error.is_too_long() => {
+                parts = shrunk(&request.messages, &*request.counter);
+            }
+            answer => return answer,
+        }
+    }
+    in_parts(summarizer, request, parts, limit).await
+}
+
 async fn in_parts(
     summarizer: &Arc<dyn Summarizer>,
     request: &SummaryRequest,
-    parts: Vec<Range<usize>>,
+    parts: Vec<Messages>,
+    limit: Option<Tokens>,
 ) -> Result<Summary, SummarizeError> {
-    let of = parts.len();
-    let mut waiting = parts.into_iter().enumerate().map(|(index, range)| SummaryRequest {
+    let (of, end) = (parts.len(), Instant::now() + request.deadline);
+    let max_tokens = part_bound(request, of, limit);
+    let left = move || end.saturating_duration_since(Instant::now());
+    let mut waiting = parts.into_iter().enumerate().map(|(index, messages)| SummaryRequest {
         part: SummaryPart::Part { index, of },
-        messages: request.messages.get(range).unwrap_or_default().into(),
+        messages,
         existing_summary: None,
+        max_tokens,
         ..request.clone()
     });
     let mut running = JoinSet::new();
@@ -94,57 +158,133 @@ async fn in_parts(
         let Some(part) = waiting.next() else { return };
         let SummaryPart::Part { index, .. } = part.part else { return };
         let summarizer = Arc::clone(summarizer);
-        running.spawn(async move { call(&summarizer, part).await.map(|summary| (index, summary)) });
+        running.spawn(async move {
+            of_part(&summarizer, part, left).await.map(|summaries| (index, summaries))
+        });
     };
     for _ in 0..PARALLEL {
         start(&mut running);
     }
     // Leaving this function early drops the set, which ends what still runs.
-    let mut summaries: Vec<(usize, Summary)> = Vec::with_capacity(of);
-    while let Some(done) = running.join_next().await {
-        summaries.push(done.map_err(|error| from_join(error))??);
+    let mut done: Vec<(usize, Vec<Summary>)> = Vec::with_capacity(of);
+    while let Some(part) = running.join_next().await {
+        done.push(part.map_err(from_join)??);
         start(&mut running);
     }
-    summaries.sort_unstable_by_key(|(index, _)| *index);
-
-    let merge = SummaryRequest {
-        part: SummaryPart::Merge,
-        messages: summaries.iter().map(|(_, part)| Arc::new(Message::user(&*part.text))).collect(),
-        ..request.clone()
-    };
-    let mut merged = call(summarizer, merge).await?;
-    let usages = summaries.iter().filter_map(|(_, part)| part.usage).chain(merged.usage);
-    merged.usage = usages.reduce(|sum, usage: TokenUsage| sum + usage);
-    Ok(merged)
+    done.sort_unstable_by_key(|(index, _)| *index);
+    let summaries = done.into_iter().flat_map(|(_, summaries)| summaries).collect();
+    let request = SummaryRequest { deadline: left(), ..request.clone() };
+    merge(summarizer, &request, summaries, limit).await
 }
 
-/// Splits near the middle where there are more than `batch` messages, and on
-/// until each part fits `limit`; only where no call is parted from its results.
-fn split(
-    messages: &[Arc<Message>],
-    batch: usize,
-    limit: Option<Tokens>,
-    counter: &dyn TokenCounter,
-) -> Vec<Range<usize>> {
-    let fits = |range: &Range<usize>| {
-        let Some(limit) = limit else { return true };
-        let part = messages.get(range.clone()).unwrap_or_default();
-        part.iter().map(|message| counter.message(message)).sum::<Tokens>() <= limit
-    };
+/// Summarizes one part; where it is too long for the model after all, its
+/// halves.
+async fn of_part(
+    summarizer: &Arc<dyn Summarizer>,
+    part: SummaryRequest,
+    left: impl Fn() -> Duration,
+) -> Result<Vec<Summary>, SummarizeError> {
+    let mut open = vec![(Arc::clone(&part.messages), 0)];
     let mut done = Vec::new();
-    let mut open = vec![(0..messages.len(), messages.len() <= batch)];
-    while let Some((range, small)) = open.pop() {
-        let part = messages.get(range.clone()).unwrap_or_default();
-        match plan::halves(part) {
-            Some(middle) if !small || !fits(&range) => {
-                let middle = range.start + middle;
-                open.push((middle..range.end, true));
-                open.push((range.start..middle, true));
+    while let Some((messages, halvings)) = open.pop() {
+        let deadline = left();
+        let request = SummaryRequest { messages, deadline, ..part.clone() };
+        let messages = Arc::clone(&request.messages);
+        match call(summarizer, request).await {
+            Ok(summary) => done.push(summary),
+            Err(error) if error.is_too_long() && halvings < HALVINGS => {
+                let halves = shrunk(&messages, &*part.counter);
+                open.extend(halves.into_iter().rev().map(|half| (half, halvings + 1)));
             }
-            _ => done.push(range),
+            Err(error) => return Err(error),
         }
     }
-    done
+    Ok(done)
+}
+
+/// How long the summary of a part may be: so long that all of them fit one
+/// merge, but not so short that it says nothing.
+fn part_bound(request: &SummaryRequest, of: usize, limit: Option<Tokens>) -> u64 {
+    let Some(limit) = limit else { return request.max_tokens };
+    let counter = &*request.counter;
+    let existing = request.existing_summary.as_deref().map_or(Tokens::ZERO, |s| counter.text(s));
+    let each = (limit - existing).count() / of.max(1) as u64;
+    let each = each.saturating_sub(counter.message_overhead().count() + 1);
+    request.max_tokens.min(each.max(128))
+}
+
+/// Splits where there are more than `batch` messages, in halves, or where they
+/// do not fit `limit`, in as few parts as possible; only where no call is
+/// parted from its results.
+fn split(request: &SummaryRequest, batch: usize, limit: Option<Tokens>) -> Vec<Messages> {
+    let (messages, counter) = (&request.messages, &*request.counter);
+    let existing = request.existing_summary.as_deref().map_or(Tokens::ZERO, |s| counter.text(s));
+    let parts = match plan::halves(messages) {
+        Some(middle) if messages.len() > batch => at(messages, middle),
+        _ => vec![Arc::clone(messages)],
+    };
+    let Some(limit) = limit else { return parts };
+    let room = if parts.len() == 1 { limit - existing } else { limit };
+    if parts.iter().all(|part| size(part, counter) <= room) {
+        return parts;
+    }
+    packed(messages, limit, counter)
+}
+
+/// Fills each part as far as the limit allows. A round that is above it is a
+/// part of its own, of excerpts.
+fn packed(messages: &Messages, limit: Tokens, counter: &dyn TokenCounter) -> Vec<Messages> {
+    let structure = Structure::of_history(messages, messages.len());
+    let ends = structure.cuts().skip(1).chain([messages.len()]);
+    let mut parts: Vec<Messages> = Vec::new();
+    let (mut start, mut last, mut filled) = (0, 0, Tokens::ZERO);
+    for end in ends.filter(|end| *end > 0) {
+        let unit = size(messages.get(last..end).unwrap_or_default(), counter);
+        if last > start && filled + unit > limit {
+            parts.push(messages.get(start..last).unwrap_or_default().into());
+            (start, filled) = (last, Tokens::ZERO);
+        }
+        (last, filled) = (end, filled + unit);
+    }
+    parts.push(messages.get(start..).unwrap_or_default().into());
+    parts.retain(|part| !part.is_empty());
+    let fit = |part: Messages| match size(&part, counter) {
+        all if all > limit => scaled(&part, limit, all, counter),
+        _ => part,
+    };
+    parts.into_iter().map(fit).collect()
+}
+
+/// Two halves, or where there is no cut between them, excerpts of half as much.
+fn shrunk(messages: &Messages, counter: &dyn TokenCounter) -> Vec<Messages> {
+    if let Some(middle) = plan::halves(messages) {
+        return at(messages, middle);
+    }
+    let all = size(messages, counter);
+    vec![scaled(messages, Tokens::from_units(all.as_units() / 2), all, counter)]
+}
+
+fn at(messages: &Messages, middle: usize) -> Vec<Messages> {
+    match messages.split_at_checked(middle) {
+        Some((first, second)) => vec![first.into(), second.into()],
+        None => vec![Arc::clone(messages)],
+    }
+}
+
+/// Excerpts of all messages, each shortened by the same share.
+fn scaled(messages: &Messages, limit: Tokens, all: Tokens, counter: &dyn TokenCounter) -> Messages {
+    let short = |message: &Arc<Message>| {
+        let own = counter.message(message).as_units();
+        let share =
+            u128::from(own) * u128::from(limit.as_units()) / u128::from(all.as_units().max(1));
+        let share = Tokens::from_units(u64::try_from(share).unwrap_or(u64::MAX));
+        excerpt(message, share, counter).unwrap_or_else(|| Arc::clone(message))
+    };
+    messages.iter().map(short).collect()
+}
+
+fn size(messages: &[Arc<Message>], counter: &dyn TokenCounter) -> Tokens {
+    messages.iter().map(|message| counter.message(message)).sum()
 }
 
 /// Says in words how a task ended that did not end by itself.

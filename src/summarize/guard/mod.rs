@@ -1,5 +1,13 @@
 //! Is the answer a summary? What is not is never stored.
 
+mod answer;
+mod cut;
+mod refusal;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::answer::{Rules, read};
+use self::refusal::is_refusal;
 use super::{SummarizeError, Summary};
 use crate::{
     context::fence,
@@ -21,9 +29,16 @@ pub(crate) fn is_blank(text: &str) -> bool {
     })
 }
 
-/// Refuses an answer without visible text.
+/// Refuses what no summarizer may give: a text that cannot be seen, and one
+/// that says that there is none.
 pub(crate) fn check(summary: Summary) -> Result<Summary, SummarizeError> {
-    if is_blank(&summary.text) { Err(SummarizeError::empty()) } else { Ok(summary) }
+    if is_blank(&summary.text) {
+        return Err(SummarizeError::empty());
+    }
+    if is_refusal(&summary.text, &[]) {
+        return Err(SummarizeError::refused("the answer is a refusal, not a summary"));
+    }
+    Ok(summary)
 }
 
 /// How many tokens a summary takes in a context, its fence included.
@@ -33,20 +48,4 @@ pub(crate) fn sent_tokens(
     counter: &dyn TokenCounter,
 ) -> Tokens {
     fence::block(summary, dropped).map_or_else(Tokens::default, |block| counter.text(&block))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_blank;
-
-    #[test]
-    fn what_cannot_be_seen_is_blank() {
-        for blank in ["", " \n\t ", "\u{200B}\u{FEFF}", "\u{2060}\u{00AD}", "\u{3164}", "\0\u{1b}"]
-        {
-            assert!(is_blank(blank), "{blank:?}");
-        }
-        for seen in ["a", " . ", "\u{200B}汉", "🎉"] {
-            assert!(!is_blank(seen), "{seen:?}");
-        }
-    }
 }

@@ -1,0 +1,135 @@
+//! What a summarizer is given.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use crate::{
+    config::SummarizationConfig,
+    message::Message,
+    session::{SessionKey, SessionOptions},
+    tokens::TokenCounter,
+};
+
+/// What a summarizer is given.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+/// use session_compaction::{ByteEstimate, Message, SessionKey, SummaryRequest};
+///
+/// let messages = [Message::user("Is the disk full?"), Message::assistant("42% used.")];
+/// let key = SessionKey::new("telegram:42")?;
+/// let request = SummaryRequest::new(key, messages, Arc::new(ByteEstimate::default()));
+/// assert_eq!(request.max_tokens, 1_024);
+/// # Ok::<(), session_compaction::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SummaryRequest {
+    /// The session.
+    pub session: SessionKey,
+    /// What the host configured for it.
+    pub options: Arc<SessionOptions>,
+    /// Which part of the work this is.
+    pub part: SummaryPart,
+    /// The messages to summarize, in order; in a merge, the parts' summaries
+    /// as user messages.
+    pub messages: Arc<[Arc<Message>]>,
+    /// The summary so far, which the new one replaces.
+    pub existing_summary: Option<Arc<str>>,
+    /// The largest answer that is of use, in tokens by `counter`.
+    pub max_tokens: u64,
+    /// The temperature for a model.
+    pub temperature: f64,
+    /// How long the whole summarization may still take.
+    pub deadline: Duration,
+    /// Counts tokens as the session does.
+    pub counter: Arc<dyn TokenCounter>,
+    pub(crate) clock: Clock,
+    /// Shared by all parts of one compaction.
+    pub(crate) retried: Arc<AtomicBool>,
+}
+
+impl SummaryRequest {
+    /// Creates a request for all of the messages, with the default bounds, for
+    /// a host that calls a summarizer itself.
+    #[must_use]
+    pub fn new(
+        session: SessionKey,
+        messages: impl IntoIterator<Item = Message>,
+        counter: Arc<dyn TokenCounter>,
+    ) -> Self {
+        let config = SummarizationConfig::default();
+        Self {
+            session,
+            options: Arc::default(),
+            part: SummaryPart::Whole,
+            messages: messages.into_iter().map(Arc::new).collect(),
+            existing_summary: None,
+            max_tokens: config.summary_max_tokens,
+            temperature: config.summary_temperature,
+            deadline: config.timeout,
+            counter,
+            clock: Clock::default(),
+            retried: Arc::default(),
+        }
+    }
+
+    /// Returns true once in a compaction, however many parts it has: an answer
+    /// that was no summary may then be asked for again.
+    #[must_use]
+    pub fn take_retry(&self) -> bool {
+        !self.retried.swap(true, Ordering::SeqCst)
+    }
+}
+
+/// Which part of a summarization a request is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum SummaryPart {
+    /// The summaries of all parts become one.
+    Merge,
+    /// One of several parts of the messages: `index` counts from 0.
+    Part {
+        /// Which one.
+        index: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// All of it.
+    Whole,
+}
+
+/// Tells the time; the host's own in tests.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    pub(crate) fn new(now: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
+        Self(now)
+    }
+
+    pub(crate) fn unix_millis(&self) -> u64 {
+        let now = (self.0)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(Arc::new(SystemTime::now))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
