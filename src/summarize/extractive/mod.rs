@@ -129,7 +129,7 @@ fn size_of(message: &Message) -> usize {
 /// From 1.3 for the newest text down to 0.3, halved with every fifth.
 #[expect(clippy::cast_precision_loss, reason = "a weight")]
 fn recency(behind: usize, size: usize) -> f32 {
-    0.3 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
+    0.6 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
 }
 
 fn language_of(messages: &[Arc<Message>], existing: Option<&str>) -> Language {
@@ -205,9 +205,9 @@ fn choose(mut choice: Choice<'_>, agent: bool, budget: Tokens) -> Vec<usize> {
     let share = |of: Tokens, percent: u64| Tokens::from_units(of.as_units() / 100 * percent);
     let mut left = budget;
     if agent {
-        left = left - choice.choose(&[Pool::Requests], share(budget, 10));
-        left = left - choice.choose(&[Pool::Prose], share(budget, 10));
-        left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 60));
+        left = left - choice.choose(&[Pool::Requests], share(budget, 6));
+        left = left - choice.choose(&[Pool::Prose], share(budget, 4));
+        left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 50));
     }
     choice.choose(&[Pool::Prose, Pool::Facts, Pool::Index], left + share(budget, 30));
     choice.into_chosen()

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Sentences above this many bytes are cut into clauses.
-const LONGEST_SENTENCE: usize = 200;
+const LONGEST_SENTENCE: usize = 90;
 
 /// The most of a request that is quoted, in bytes.
 const LONGEST_REQUEST: usize = 240;
@@ -135,13 +135,23 @@ impl Builder<'_> {
         if source.who == Who::User {
             prior *= 1.3;
         }
+        if source.who == Who::User
+            && words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)))
+        {
+            prior *= 1.3;
+        }
         if source.narration {
             prior *= 0.4;
         }
         if section == Section::Decisions {
             prior *= 1.2;
         }
-        if self.agent { prior * source.recency } else { prior }
+        if self.agent {
+            // A few words say less than a file's name.
+            let brief = if words(lower).take(5).count() < 5 { 0.3 } else { 1.0 };
+            return prior * source.recency * brief;
+        }
+        prior
     }
 }
 
