@@ -5,11 +5,13 @@ use super::{
     draft::{Line, Pool, SENTENCES, SNIPPETS, Unit},
     facts::facts,
     language::{Language, Section},
+    prose::longest,
     sentences::sentences,
+    telegraph::telegraph,
 };
 
 /// What was chosen before has proved its worth.
-const PRIOR: f32 = 1.3;
+const PRIOR: f32 = 1.2;
 
 impl Builder<'_> {
     /// Adds an earlier summary: one of ours as it is, any other as sentences.
@@ -63,11 +65,16 @@ impl Builder<'_> {
         let (lead, text) = split_lead(text);
         let line = Line { section, at, lead: lead.to_owned(), concepts: Vec::new() };
         let line = self.draft.add_line(line);
-        for text in text.split(SENTENCES).filter(|text| !text.is_empty()) {
+        let who = if lead.ends_with(['A', ':', '✗']) { Who::Assistant } else { Who::User };
+        let speaker = Source { who, ..*source };
+        // The budget is tighter than when it was written: more goes by now.
+        for text in text.split(SENTENCES).flat_map(|text| sentences(text, longest(text))) {
             let concepts = self.concepts_of(text, source);
-            let unit =
-                Unit { line, pool: Pool::Prose, text: text.to_owned(), concepts, prior: PRIOR };
-            self.draft.units.push(unit);
+            let prior = PRIOR * self.prior(&text.to_lowercase(), section, &speaker);
+            let text = telegraph(text, &self.lexicon, self.form);
+            if !text.is_empty() {
+                self.draft.units.push(Unit { line, pool: Pool::Prose, text, concepts, prior });
+            }
         }
     }
 }
