@@ -48,9 +48,9 @@ impl Source<'_> {
     pub(super) fn salience(&self) -> f32 {
         let who = match self.who {
             Who::Assistant => 2.0,
-            Who::Call => 5.0,
-            Who::Summary | Who::User => 4.0,
-            Who::Tool => 1.0,
+            Who::Call => 6.0,
+            Who::Summary | Who::User => 8.0,
+            Who::Tool => 0.6,
         };
         who * self.recency
     }

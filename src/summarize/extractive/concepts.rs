@@ -137,11 +137,11 @@ impl Concepts {
     fn class_weight(&self, entry: &Entry) -> f32 {
         let name = entry.capitals > 0 && 2 * entry.capitals >= 3 * entry.smalls;
         match entry.kind {
-            Kind::Number => 4.0,
+            Kind::Number => 5.0,
             Kind::Date => 3.2,
-            _ if name => 4.0,
+            _ if name => 5.0,
             Kind::Dense => 0.25,
-            Kind::Everyday => 0.4,
+            Kind::Everyday => 0.3,
             Kind::Fact | Kind::Word => 1.0,
             Kind::Pair(one, two) => {
                 let of = |id: u32| self.entries.get(id as usize);
@@ -151,7 +151,7 @@ impl Concepts {
                         Some(Entry { kind: Kind::Dense, .. }),
                     ) => 1.0,
                     (Some(one), Some(two)) => {
-                        0.6 * self.plain_weight(one).max(self.plain_weight(two))
+                        0.9 * self.plain_weight(one).max(self.plain_weight(two))
                     }
                     _ => 0.0,
                 }

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use super::draft::{Draft, Pool};
+use super::draft::{Draft, Pool, SENTENCES};
 use crate::tokens::{TokenCounter, Tokens};
 
 /// How much of its cost a unit is held to: below 1, since longer units read
@@ -32,8 +32,8 @@ impl<'a> Choice<'a> {
         repeat: &'a [f32],
         counter: &dyn TokenCounter,
     ) -> Self {
-        let joint = counter.text("; ").as_units();
-        let cost = |text: &str| counter.text(text).as_units().saturating_add(joint);
+        let joint_cost = counter.text(SENTENCES).as_units();
+        let cost = |text: &str| counter.text(text).as_units().saturating_add(joint_cost);
         let mut units_of = vec![Vec::new(); draft.lines.len()];
         for (index, unit) in draft.units.iter().enumerate() {
             if let Some(units) = units_of.get_mut(unit.line) {
@@ -45,7 +45,16 @@ impl<'a> Choice<'a> {
             weights,
             repeat,
             fresh: vec![1.0; weights.len()],
-            costs: draft.units.iter().map(|unit| cost(&unit.text)).collect(),
+            costs: draft
+                .units
+                .iter()
+                .map(|unit| match unit.pool {
+                    Pool::Facts | Pool::Index if !unit.text.contains(' ') => {
+                        counter.text(&unit.text).as_units().saturating_add(joint_cost / 4)
+                    }
+                    _ => cost(&unit.text),
+                })
+                .collect(),
             lead_costs: draft.lines.iter().map(|line| cost(&line.lead)).collect(),
             units_of,
             paid: vec![false; draft.lines.len()],

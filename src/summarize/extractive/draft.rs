@@ -1,5 +1,7 @@
 //! A draft: everything that a summary could say, in lines and units.
 
+use std::collections::HashMap;
+
 use super::language::{Language, Section};
 
 /// Units of one pool compete for one share of the budget.
@@ -64,22 +66,57 @@ impl Draft {
         let mut lines: Vec<(&Line, Vec<&str>)> =
             self.lines.iter().zip(texts).filter_map(|(line, texts)| Some((line, texts?))).collect();
         lines.sort_by_key(|(line, _)| (line.section, line.at));
-
-        let mut summary = String::new();
-        let mut section = None;
-        for (line, texts) in lines {
-            if section != Some(line.section) {
-                section = Some(line.section);
-                push_line(&mut summary, language.heading(line.section));
-            }
-            push_line(&mut summary, &line.lead);
-            if !line.lead.is_empty() && !texts.is_empty() {
-                summary.push_str(if line.section == Section::Files { ": " } else { " " });
-            }
-            summary.push_str(&texts.join(joint(line.section)));
-        }
-        summary
+        write(&gathered(lines), language)
     }
+}
+
+/// Gathers files of one folder that nothing is said about: `src/: a.rs b.rs`.
+fn gathered<'a>(lines: Vec<(&'a Line, Vec<&'a str>)>) -> Vec<(Section, &'a str, String)> {
+    let mut folders: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (line, _) in
+        lines.iter().filter(|(line, texts)| texts.is_empty() && line.section == Section::Files)
+    {
+        if let Some((folder, file)) = split_path(&line.lead) {
+            folders.entry(folder).or_default().push(file);
+        }
+    }
+    let mut found = Vec::with_capacity(lines.len());
+    for (line, texts) in lines {
+        let path =
+            split_path(&line.lead).filter(|_| texts.is_empty() && line.section == Section::Files);
+        let files = path.and_then(|(folder, file)| Some((folder, file, folders.get(folder)?)));
+        match files.filter(|(_, _, files)| files.len() > 1) {
+            Some((folder, file, files)) if files.first() == Some(&file) => {
+                found.push((line.section, folder, files.join(" ")));
+            }
+            Some(_) => {}
+            None => found.push((line.section, line.lead.as_str(), joined(line.section, &texts))),
+        }
+    }
+    found
+}
+
+/// Parts a lead that is a file's path behind its last slash.
+fn split_path(lead: &str) -> Option<(&str, &str)> {
+    let at = lead.rfind('/').filter(|_| !lead.contains(char::is_whitespace))?;
+    lead.split_at_checked(at + 1).filter(|(_, file)| !file.is_empty())
+}
+
+fn write(lines: &[(Section, &str, String)], language: Language) -> String {
+    let mut summary = String::new();
+    let mut last = None;
+    for (section, lead, text) in lines {
+        if last != Some(*section) {
+            last = Some(*section);
+            push_line(&mut summary, language.heading(*section));
+        }
+        push_line(&mut summary, lead);
+        if !lead.is_empty() && !text.is_empty() {
+            summary.push_str(if *section == Section::Files { ": " } else { " " });
+        }
+        summary.push_str(text);
+    }
+    summary
 }
 
 fn push_line(summary: &mut String, text: &str) {
@@ -89,10 +126,32 @@ fn push_line(summary: &mut String, text: &str) {
     summary.push_str(text);
 }
 
-/// What stands between the units of a line.
-pub(super) const fn joint(section: Section) -> &'static str {
-    match section {
-        Section::Files => " · ",
-        _ => "; ",
+fn joined(section: Section, texts: &[&str]) -> String {
+    let mut line = String::new();
+    let mut last = "";
+    for text in texts {
+        if !line.is_empty() {
+            line.push_str(joint(section, last, text));
+        }
+        line.push_str(text);
+        last = text;
     }
+    line
+}
+
+/// What stands between two units of a line: names need no more than a space.
+pub(super) fn joint(section: Section, one: &str, other: &str) -> &'static str {
+    match section {
+        Section::Files if is_bare(one) && is_bare(other) => " ",
+        Section::Files => SNIPPETS,
+        _ => SENTENCES,
+    }
+}
+
+/// Between snippets, and between sentences.
+pub(super) const SNIPPETS: &str = " · ";
+pub(super) const SENTENCES: &str = "; ";
+
+fn is_bare(text: &str) -> bool {
+    !text.contains(char::is_whitespace)
 }

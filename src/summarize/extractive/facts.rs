@@ -31,11 +31,10 @@ impl Kind {
     /// How likely such a string is needed again.
     pub(super) const fn weight(self) -> f32 {
         match self {
-            Self::File => 1.4,
-            Self::Path => 1.1,
+            Self::File => 2.0,
+            Self::Path => 1.3,
             Self::Camel | Self::Code | Self::Snake => 1.0,
-            Self::Constant => 0.8,
-            Self::Member | Self::Slashed => 0.6,
+            Self::Constant | Self::Member | Self::Slashed => 0.8,
             Self::Flag => 0.5,
             Self::Url => 0.4,
             Self::Hash | Self::Mixed | Self::Version => 0.3,

@@ -7,6 +7,7 @@ use super::language::Language;
 /// What a language's words are good for. Words that no list knows count by
 /// their rarity in the conversation alone.
 pub(super) struct Lexicon {
+    pub(super) english: bool,
     /// Carry no content: never a concept, dropped in telegraphic form.
     pub(super) function: HashSet<&'static str>,
     /// Function words that tie content together: dropped only when very tight.
@@ -14,6 +15,8 @@ pub(super) struct Lexicon {
     /// Words of everyday that say little.
     pub(super) common: HashSet<&'static str>,
     pub(super) dates: HashSet<&'static str>,
+    /// What a speaker says of herself.
+    pub(super) speaker: HashSet<&'static str>,
     /// What a courtesy opens with.
     pub(super) courtesies: HashSet<&'static str>,
     pub(super) requests: Vec<&'static str>,
@@ -29,10 +32,12 @@ impl Lexicon {
         let lists = lists(language);
         let cues = |text: &'static str| text.split('|').filter(|cue| !cue.is_empty()).collect();
         Self {
+            english: language == Language::English,
             function: set(lists.function),
             ties: set(lists.ties),
             common: set(lists.common),
             dates: set(lists.dates),
+            speaker: set(lists.speaker),
             courtesies: set(lists.courtesies),
             requests: cues(lists.requests),
             decisions: cues(lists.decisions),
@@ -73,6 +78,7 @@ struct Lists {
     ties: &'static str,
     common: &'static str,
     dates: &'static str,
+    speaker: &'static str,
     courtesies: &'static str,
     requests: &'static str,
     decisions: &'static str,
@@ -86,6 +92,7 @@ const NONE: Lists = Lists {
     ties: "",
     common: "",
     dates: "",
+    speaker: "",
     courtesies: "",
     requests: "",
     decisions: "",
@@ -95,6 +102,7 @@ const NONE: Lists = Lists {
 };
 
 const ENGLISH: Lists = Lists {
+    speaker: "i i'm i've i'd i'll me my mine we we're we've our us",
     function: "a an the i i'm i've i'd i'll me my mine myself you you're you've you'd you'll your yours he he's she she's \
         him his her hers it it's its itself we we're we've we'd we'll us our ours they they're they've they'd them their theirs \
         this that that's these those there there's here is am are was were be been being do does did done doing have has had \
@@ -132,13 +140,14 @@ const ENGLISH: Lists = Lists {
     courtesies: "hey hi hello thanks thank wow sounds congrats congratulations great awesome nice cool sure okay ok welcome \
         yeah yes oh haha anyway good glad appreciate cheers bye perfect certainly absolutely",
     requests: "please |can you|could you|would you|i need you|i want you|i'd like|help me|let me know|make sure|i would like|we need to|we should",
-    decisions: "decided|decision|let's |we'll |i'll |agreed|must |should |never |always |instead of|rather than|prefer|don't |do not |only use|approved|rejected|chose |choose |going with|plan to|policy",
+    decisions: "decided|decision|let's go with|agreed|must not|must be|you must|never use|always use|instead of using|rather than using|prefer |do not |don't use|only use|approved|rejected|chose |choose |going with|go with |policy",
     findings: "found |because |root cause|turns out|the problem|the issue|the bug|caused by|due to|discovered|it seems|confirmed|the reason|means that|error",
     states: "done|fixed|completed|finished|implemented|passes|passed|failed|failing|now works|working|next step|todo|remaining|in progress|blocked|still need|committed|updated|added|created|removed",
     ..NONE
 };
 
 const CHINESE: Lists = Lists {
+    speaker: "我 咱",
     function: "的 了 呢 吗 吧 啊 呀 哦 嗯 我 你 您 他 她 它 们 是 在 和 与 也 都 就 还 很 这 那 有 一 个 家 要 会 能 可 以 请 给 帮 想 去 为 到 对 好",
     ties: "",
     common: "推 荐 知 道 告 诉 问 什 么 哪 谢 客 气",
@@ -148,10 +157,11 @@ const CHINESE: Lists = Lists {
     decisions: "决定|必须|不要|改为|选择|确定|同意|就这|那就|应该",
     findings: "发现|原因|因为|由于|问题是|错误|原来",
     states: "完成|已经|修复|失败|成功|正在|下一步|待办|通过",
-    fillers: "你好，|您好，|你好!|请问|麻烦你|麻烦您|麻烦|谢谢你|谢谢您|谢谢|不客气|好的，|给我|帮我|我想要|我想|我要|我打算|一下|的话|了啊|啊|呀|呢|吗|吧|的|请|那么|就是|这个|那个",
+    fillers: "你好，|您好，|你好!|你好！|您好！|请问|麻烦你|麻烦您|麻烦|谢谢你|谢谢您|谢谢|不客气|好的，|好，|嗯，|行啊，|行，|那么|请给我|请帮我|给我|帮我|我还想要|我还想|我想要|我想|我要|我打算|找一家|找一个|找家|找个|推荐一家|推荐一个|推荐个|推荐您去|建议您去|一下|的话|了啊|了吧|啊|呀|呢|吗|吧|的|请你|请您|请|就是|这个|那个|这家|那家|一家|一个|是不是|知道",
 };
 
 const GERMAN: Lists = Lists {
+    speaker: "ich mich mir mein meine meinen wir uns unser",
     function: "der die das den dem des ein eine einen einem einer eines und oder aber ich du er sie es wir ihr mich mir dich \
         dir ihn ihm uns euch mein meine dein deine sein seine ihre ihren unser ist bin bist sind war waren wird werden wurde \
         hat habe haben hatte kann können könnte soll sollte muss darf dass wenn als wie so auch noch schon nur sehr ganz \
@@ -169,6 +179,7 @@ const GERMAN: Lists = Lists {
 };
 
 const FRENCH: Lists = Lists {
+    speaker: "je j'ai me mon ma mes nous notre nos",
     function: "le la les l' un une des du de d' et ou mais je j'ai tu il elle on nous vous ils elles me te se mon ma mes ton ta \
         tes son sa ses notre votre leur ce cet cette ces est suis es sont était être été a ai as ont avait avoir que qui quoi \
         dont où si comme aussi encore déjà très tout tous bien donc alors puis oui bonjour merci y en ne c'est",
@@ -185,6 +196,7 @@ const FRENCH: Lists = Lists {
 };
 
 const SPANISH: Lists = Lists {
+    speaker: "yo me mi mis nosotros nuestro nuestra",
     function: "el la los las un una unos unas lo y e o u pero yo tú él ella nosotros ellos me te se nos mi mis tu tus su sus \
         este esta estos estas ese esa eso es soy son era fue ser está estoy están estaba he ha han había que quien cual si \
         como también ya muy más bien pues entonces sí hola gracias del al",
@@ -201,6 +213,7 @@ const SPANISH: Lists = Lists {
 };
 
 const PORTUGUESE: Lists = Lists {
+    speaker: "eu me meu minha meus nós nosso nossa",
     function: "o a os as um uma uns umas e ou mas eu tu ele ela nós eles me te se meu minha seu sua este esta esse essa isso é \
         sou são era foi ser está estou estão estava tenho tem ter há que quem qual como também já muito mais bem então sim \
         olá obrigado obrigada do da dos das no na nos nas ao à",
@@ -217,6 +230,7 @@ const PORTUGUESE: Lists = Lists {
 };
 
 const RUSSIAN: Lists = Lists {
+    speaker: "я мне меня мой моя моё мои мы нам нас наш",
     function: "и а но или я ты он она оно мы вы они меня мне тебя тебе его ему её ей нас нам вас вам их им мой моя моё мои твой \
         ваш наш свой это этот эта эти тот та те то что чтобы как так же ли бы если когда где кто который которая есть был \
         была было были будет быть ещё уже очень просто тоже также вот ну да здравствуйте привет спасибо пожалуйста",
@@ -233,6 +247,7 @@ const RUSSIAN: Lists = Lists {
 };
 
 const JAPANESE: Lists = Lists {
+    speaker: "私 僕 俺",
     function: "は が を に へ と も の で や か ね よ な です ます した して する いる ある この その",
     requests: "ください|お願い|教えて|してほしい|したい",
     decisions: "決め|決定|べき|しないで|代わりに|ことにし",
@@ -243,6 +258,7 @@ const JAPANESE: Lists = Lists {
 };
 
 const KOREAN: Lists = Lists {
+    speaker: "저 제 제가 저는 나 내 우리",
     function: "그 이 저 것 수 및 그리고 하지만 또는 네 예 안녕하세요 감사합니다 좀 더 잘 제가 저는 나는 내가",
     requests: "주세요|해줘|부탁|알려|하고 싶",
     decisions: "결정|하기로|해야|하지 마|대신",

@@ -2,14 +2,16 @@
 
 use super::{
     build::{Builder, Source, Who},
-    draft::{Line, Pool, Unit, joint},
+    draft::{Line, Pool, SENTENCES, SNIPPETS, Unit},
     facts::facts,
     language::{Language, Section},
+    prose::longest,
     sentences::sentences,
+    telegraph::telegraph,
 };
 
 /// What was chosen before has proved its worth.
-const PRIOR: f32 = 1.3;
+const PRIOR: f32 = 1.2;
 
 impl Builder<'_> {
     /// Adds an earlier summary: one of ours as it is, any other as sentences.
@@ -48,7 +50,7 @@ impl Builder<'_> {
         let (lead, items) = text.split_once(": ").unwrap_or((text, ""));
         let line = self.line_of(Section::Files, lead, at);
         self.mention_lead(line, lead, source);
-        let items = items.split(joint(Section::Files));
+        let items = items.split(SNIPPETS).flat_map(names);
         // The lead alone is a choice too.
         for item in std::iter::once("").chain(items.filter(|item| !item.is_empty())) {
             let found: Vec<_> = facts(item).collect();
@@ -63,11 +65,16 @@ impl Builder<'_> {
         let (lead, text) = split_lead(text);
         let line = Line { section, at, lead: lead.to_owned(), concepts: Vec::new() };
         let line = self.draft.add_line(line);
-        for text in text.split(joint(section)).filter(|text| !text.is_empty()) {
+        let who = if lead.ends_with(['A', ':', '✗']) { Who::Assistant } else { Who::User };
+        let speaker = Source { who, ..*source };
+        // The budget is tighter than when it was written: more goes by now.
+        for text in text.split(SENTENCES).flat_map(|text| sentences(text, longest(text))) {
             let concepts = self.concepts_of(text, source);
-            let unit =
-                Unit { line, pool: Pool::Prose, text: text.to_owned(), concepts, prior: PRIOR };
-            self.draft.units.push(unit);
+            let prior = PRIOR * self.prior(&text.to_lowercase(), section, &speaker);
+            let text = telegraph(text, &self.lexicon, self.form);
+            if !text.is_empty() {
+                self.draft.units.push(Unit { line, pool: Pool::Prose, text, concepts, prior });
+            }
         }
     }
 }
@@ -82,4 +89,12 @@ fn split_lead(text: &str) -> (&str, &str) {
         .map_or(0, |mark| mark.len());
     let (lead, text) = text.split_at_checked(dated + marked).unwrap_or(("", text));
     (lead.trim(), text.trim())
+}
+
+/// Parts a run of names that were joined by spaces; a snippet stays whole.
+fn names(item: &str) -> Vec<&str> {
+    let words: Vec<&str> = item.split(' ').collect();
+    let is_name =
+        |word: &&str| facts(word).next().is_some_and(|fact| fact.text.len() == word.len());
+    if words.iter().all(is_name) { words } else { vec![item] }
 }

@@ -29,6 +29,7 @@ use self::{
     language::{Language, Section},
     lexicon::Lexicon,
     telegraph::Form,
+    words::words,
 };
 use crate::{
     message::{Message, Part, Role},
@@ -48,16 +49,24 @@ pub(crate) fn extract(
     let shape = Shape::of(messages, existing, counter);
     let lexicon = Lexicon::of(language);
     let mut builder = Builder::new(lexicon, shape.form(budget), shape.agent);
-    builder.total = messages.len();
     builder.two_voices = shape.user > 0 && shape.assistant > 0;
     if let Some(existing) = existing {
         builder.add_summary(existing);
     }
+    // What was there before comes first in every section.
+    let earlier = existing.map_or(0, |text| text.lines().count());
+    builder.total = earlier + messages.len();
     let answered = last_answer(messages);
     let mut behind = shape.size;
     for (at, message) in messages.iter().enumerate() {
         behind = behind.saturating_sub(size_of(message));
-        add_message(&mut builder, message, at, recency(behind, shape.size), at < answered);
+        add_message(
+            &mut builder,
+            message,
+            earlier + at,
+            recency(behind, shape.size),
+            at < answered,
+        );
     }
     if builder.agent {
         builder.add_index();
@@ -86,10 +95,9 @@ struct Shape {
 
 impl Shape {
     fn of(messages: &[Arc<Message>], existing: Option<&str>, counter: &dyn TokenCounter) -> Self {
-        let mut shape = Self {
-            tokens: existing.map_or(Tokens::ZERO, |text| counter.text(text)),
-            ..Self::default()
-        };
+        // A summary stands for several times its size.
+        let before = existing.map_or(0, |text| counter.text(text).as_units().saturating_mul(5));
+        let mut shape = Self { tokens: Tokens::from_units(before), ..Self::default() };
         for message in messages {
             shape.tokens += counter.message(message);
             shape.size += size_of(message);
@@ -131,7 +139,7 @@ fn size_of(message: &Message) -> usize {
 /// From 1.3 for the newest text down to 0.3, halved with every fifth.
 #[expect(clippy::cast_precision_loss, reason = "a weight")]
 fn recency(behind: usize, size: usize) -> f32 {
-    0.3 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
+    0.6 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
 }
 
 fn language_of(messages: &[Arc<Message>], existing: Option<&str>) -> Language {
@@ -207,9 +215,9 @@ fn choose(mut choice: Choice<'_>, agent: bool, budget: Tokens) -> Vec<usize> {
     let share = |of: Tokens, percent: u64| Tokens::from_units(of.as_units() / 100 * percent);
     let mut left = budget;
     if agent {
-        left = left - choice.choose(&[Pool::Requests], share(budget, 10));
-        left = left - choice.choose(&[Pool::Prose], share(budget, 10));
-        left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 60));
+        left = left - choice.choose(&[Pool::Requests], share(budget, 6));
+        left = left - choice.choose(&[Pool::Prose], share(budget, 4));
+        left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 50));
     }
     choice.choose(&[Pool::Prose, Pool::Facts, Pool::Index], left + share(budget, 30));
     choice.into_chosen()
@@ -223,19 +231,38 @@ fn fit(
     budget: Tokens,
     counter: &dyn TokenCounter,
 ) -> String {
-    let render = |count: usize| draft.render(chosen.get(..count).unwrap_or(chosen), language);
-    let fits = |text: &String| counter.text(text) <= budget;
+    let fits = |text: &str| counter.text(text) <= budget;
     let (mut low, mut high) = (0, chosen.len() + 1);
-    let mut best = String::new();
     while high - low > 1 {
         let middle = low.midpoint(high);
-        let text = render(middle);
-        if fits(&text) {
-            best = text;
-            low = middle;
-        } else {
-            high = middle;
+        let text = draft.render(chosen.get(..middle).unwrap_or(chosen), language);
+        *(if fits(&text) { &mut low } else { &mut high }) = middle;
+    }
+    let (kept, rest) = chosen.split_at_checked(low).unwrap_or((chosen, &[]));
+    let mut kept = kept.to_vec();
+    // What is left may hold a smaller one.
+    for index in rest.iter().take(FILLERS) {
+        kept.push(*index);
+        if !fits(&draft.render(&kept, language)) {
+            kept.pop();
         }
     }
-    best
+    let text = draft.render(&kept, language);
+    if !kept.is_empty() && fits(&text) {
+        return text;
+    }
+    let first = chosen.first().and_then(|index| draft.units.get(*index));
+    first.map(|unit| clip_to_fit(&unit.text, &fits)).unwrap_or_default()
+}
+
+/// How many more units are tried in what is left of the budget.
+const FILLERS: usize = 16;
+
+/// Returns the longest start of a text that ends with a word and fits.
+fn clip_to_fit(text: &str, fits: &dyn Fn(&str) -> bool) -> String {
+    let ends: Vec<usize> = words(text).map(|(start, word)| start + word.len()).collect();
+    let start = |end: &usize| text.get(..*end).unwrap_or_default();
+    let count = ends.partition_point(|end| fits(start(end)));
+    let end = count.checked_sub(1).and_then(|last| ends.get(last));
+    end.map(start).filter(|text| fits(text)).unwrap_or_default().to_owned()
 }

@@ -9,11 +9,14 @@ use super::{
     sentences::sentences,
     snippets::Context,
     telegraph::telegraph,
-    words::{folded, words},
+    words::{folded, is_dense, is_dense_char, words},
 };
 
 /// Sentences above this many bytes are cut into clauses.
-const LONGEST_SENTENCE: usize = 200;
+const LONGEST_SENTENCE: usize = 90;
+
+/// .. or this many where a character says as much as a syllable or a word.
+const LONGEST_DENSE_SENTENCE: usize = 48;
 
 /// The most of a request that is quoted, in bytes.
 const LONGEST_REQUEST: usize = 240;
@@ -29,7 +32,7 @@ impl Builder<'_> {
             } else if in_code {
                 self.add_code(paragraph, source);
             } else if !is_markup(paragraph) {
-                for sentence in sentences(paragraph, LONGEST_SENTENCE) {
+                for sentence in sentences(paragraph, longest(paragraph)) {
                     self.add_sentence(sentence, source, &mut lines);
                 }
             }
@@ -112,7 +115,6 @@ impl Builder<'_> {
         let who = match (source.name, source.who) {
             (Some(name), _) => format!("{name}:"),
             (None, Who::Assistant) if self.two_voices => "A:".into(),
-            (None, Who::User) if self.two_voices => "U:".into(),
             _ => String::new(),
         };
         match (source.date, who.is_empty()) {
@@ -122,17 +124,23 @@ impl Builder<'_> {
         }
     }
 
-    fn prior(&self, lower: &str, section: Section, source: &Source<'_>) -> f32 {
+    pub(super) fn prior(&self, lower: &str, section: Section, source: &Source<'_>) -> f32 {
         let mut prior = 1.0;
         if lower.ends_with(['?', '？', '؟']) {
-            prior *= 0.35;
+            // What the user asks names what matters to her.
+            prior *= if source.who == Who::User { 0.65 } else { 0.35 };
         }
         let opening = words(lower).next().map_or("", |(_, word)| word);
         let courtesy = self.lexicon.courtesies.contains(&*folded(opening));
-        if courtesy && lower.chars().count() < 90 {
+        if courtesy && lower.chars().count() < if is_dense(opening) { 8 } else { 90 } {
             prior *= 0.5;
         }
         if source.who == Who::User {
+            prior *= 2.0;
+        }
+        if source.who == Who::User
+            && words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)))
+        {
             prior *= 1.3;
         }
         if source.narration {
@@ -141,7 +149,12 @@ impl Builder<'_> {
         if section == Section::Decisions {
             prior *= 1.2;
         }
-        if self.agent { prior * source.recency } else { prior }
+        if self.agent {
+            // A few words say less than a file's name.
+            let brief = if words(lower).take(5).count() < 5 { 0.3 } else { 1.0 };
+            return prior * source.recency * brief;
+        }
+        prior
     }
 }
 
@@ -160,6 +173,12 @@ fn section_of(lower: &str, who: Who, lexicon: &Lexicon) -> Section {
     } else {
         Section::Facts
     }
+}
+
+/// Returns the length in bytes above which a sentence is cut.
+pub(super) fn longest(text: &str) -> usize {
+    let dense = text.chars().filter(|c| is_dense_char(*c)).count();
+    if dense * 6 > text.len() { LONGEST_DENSE_SENTENCE } else { LONGEST_SENTENCE }
 }
 
 /// A line that is nothing but tags or rules.

@@ -100,7 +100,8 @@ fn clause_end(text: &str, longest: usize) -> Option<usize> {
         let spaced = chars.peek().is_some_and(|(_, next)| next.is_whitespace());
         let boundary = matches!(c, '，' | '；' | '：' | '、' | '—' | '،' | '؛')
             || spaced && matches!(c, ',' | ';' | ':' | '–');
-        if boundary && end < text.len() && (end >= longest / 3) {
+        let least = longest / 3;
+        if boundary && end >= least && text.len() - end >= least {
             if end > longest && best.is_some() {
                 break;
             }

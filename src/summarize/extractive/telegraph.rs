@@ -51,12 +51,41 @@ pub(super) fn telegraph(sentence: &str, lexicon: &Lexicon, form: Form) -> String
 fn is_dropped(word: &str, lexicon: &Lexicon, form: Form) -> bool {
     // A capital inside makes a name (US, IT), and a dense script has no words
     // that can go one by one.
-    let name = word.chars().skip(1).any(char::is_uppercase);
+    if is_dense(word) || word.chars().skip(1).any(char::is_uppercase) {
+        return false;
+    }
     let plain = folded(word);
-    !name
-        && !is_dense(word)
-        && (lexicon.function.contains(&*plain)
-            || form == Form::Tight && lexicon.ties.contains(&*plain))
+    if KEPT.contains(&&*plain) {
+        return false;
+    }
+    lexicon.function.contains(&*plain)
+        || form == Form::Tight
+            && (lexicon.ties.contains(&*plain)
+                || lexicon.english && word.starts_with(char::is_lowercase) && is_manner(&plain))
+}
+
+/// Function words that change what is said.
+const KEPT: [&str; 6] = ["if", "must", "only", "or", "should", "unless"];
+
+/// Returns true for an English adverb of manner, by its ending.
+fn is_manner(word: &str) -> bool {
+    const OTHERS: [&str; 14] = [
+        "anomaly",
+        "assembly",
+        "barely",
+        "butterfly",
+        "daily",
+        "family",
+        "hardly",
+        "italy",
+        "monthly",
+        "nearly",
+        "rarely",
+        "supply",
+        "weekly",
+        "yearly",
+    ];
+    word.len() > 5 && word.ends_with("ly") && !OTHERS.contains(&word)
 }
 
 /// Adds what stands between two words, reduced to one separator.

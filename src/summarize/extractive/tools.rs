@@ -44,7 +44,9 @@ impl<'a> Builder<'a> {
         let line = self.line_of(Section::Files, lead.trim(), source.at);
         self.mention_lead(line, lead.trim(), source);
         self.calls.insert(&call.id, line);
-        let text = if path { call.name.clone() } else { String::new() };
+        // What wrote something is told apart from what only looked.
+        let wrote = path && call.arguments.len() > first.len() + WRITTEN;
+        let text = if wrote { call.name.clone() } else { String::new() };
         let unit = Unit { line, pool: Pool::Facts, text, concepts: Vec::new(), prior: 1.0 };
         self.draft.units.push(unit);
         // As they are stored, so that a snippet is found there again.
@@ -96,6 +98,9 @@ impl<'a> Builder<'a> {
         self.draft.units.push(Unit { line, pool: Pool::Prose, text, concepts, prior });
     }
 }
+
+/// Arguments this much longer than the path, in bytes, write something.
+const WRITTEN: usize = 120;
 
 /// The longest part of a command that a line opens with, in bytes.
 const LEAD: usize = 60;
