@@ -94,10 +94,6 @@ impl Histogram {
         }
     }
 
-    fn total(&self, what: &str) -> u64 {
-        self.0.iter().filter(|((own, _), _)| *own == what).map(|(_, n)| n).sum()
-    }
-
     fn without(&self, what: &'static str) -> u64 {
         self.0.get(&(what, 0)).copied().unwrap_or_default()
     }

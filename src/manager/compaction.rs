@@ -187,6 +187,8 @@ impl Job {
         let bounds = Bounds {
             batch: config.multi_part_batch_threshold,
             message: inner.largest_message(&planned.options),
+            // An eighth for what the host's own prompt says.
+            input: inner.context_window(&planned.options) / 8 * 7,
         };
         let summarizer = Arc::clone(&self.summarizer);
         let mut asking =

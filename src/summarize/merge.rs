@@ -22,14 +22,14 @@ pub(super) async fn merge(
     summarizer: &Arc<dyn Summarizer>,
     request: &SummaryRequest,
     mut summaries: Vec<Summary>,
-    mut limit: Option<Tokens>,
+    mut limit: Tokens,
 ) -> Result<Summary, SummarizeError> {
     let counter = &*request.counter;
     let whole = request.existing_summary.as_deref().map_or(Tokens::ZERO, |s| counter.text(s));
     let mut usage = usage_of(&summaries);
     let mut halvings = 0;
     loop {
-        let existing = limit.map_or(whole, |limit| whole.min(third(limit)));
+        let existing = whole.min(third(limit));
         let groups = groups(summaries, limit, existing, counter);
         let last = groups.len() == 1;
         let mut merged = Vec::with_capacity(groups.len());
@@ -43,11 +43,11 @@ pub(super) async fn merge(
                 group.iter().map(|part| Arc::new(Message::user(&*part.text))).collect();
             let messages = fit(messages, limit, counter);
             let size = messages.iter().map(|message| counter.message(message)).sum::<Tokens>();
-            let existing_summary =
-                request.existing_summary.clone().filter(|_| last).map(|existing| match limit {
-                    Some(limit) => excerpt_text(existing, third(limit), counter),
-                    None => existing,
-                });
+            let existing_summary = request
+                .existing_summary
+                .clone()
+                .filter(|_| last)
+                .map(|existing| excerpt_text(existing, third(limit), counter));
             let ask = SummaryRequest {
                 part: SummaryPart::Merge,
                 messages: messages.into(),
@@ -63,7 +63,7 @@ pub(super) async fn merge(
                 Err(error) if error.is_too_long() && halvings < HALVINGS => {
                     too_long = true;
                     let half = Tokens::from_units((size + existing).as_units() / 2);
-                    limit = Some(limit.map_or(half, |limit| limit.min(half)));
+                    limit = limit.min(half);
                     merged.extend(group);
                 }
                 Err(error) => return Err(error),
@@ -82,11 +82,10 @@ pub(super) async fn merge(
 /// have two or more, so that each level leaves at most half as many.
 fn groups(
     summaries: Vec<Summary>,
-    limit: Option<Tokens>,
+    limit: Tokens,
     existing: Tokens,
     counter: &dyn TokenCounter,
 ) -> Vec<Vec<Summary>> {
-    let Some(limit) = limit else { return vec![summaries] };
     let size = |summary: &Summary| {
         counter.text(&summary.text).min(most(limit)) + counter.message_overhead()
     };
@@ -123,10 +122,9 @@ fn most(limit: Tokens) -> Tokens {
 
 fn fit(
     messages: Vec<Arc<Message>>,
-    limit: Option<Tokens>,
+    limit: Tokens,
     counter: &dyn TokenCounter,
 ) -> Vec<Arc<Message>> {
-    let Some(limit) = limit else { return messages };
     let short = |message: Arc<Message>| excerpt(&message, most(limit), counter).unwrap_or(message);
     let all = messages.iter().map(|message| counter.message(message)).sum::<Tokens>();
     if all <= limit { messages } else { messages.into_iter().map(short).collect() }

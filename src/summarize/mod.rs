@@ -74,7 +74,7 @@ pub trait Summarizer: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns how many tokens a request and its answer may hold together, by
-    /// the session's counter; `None` where there is no bound. What is above it
+    /// the session's counter; `None` where it is as large as the session's own context window. What is above it
     /// comes in parts.
     fn max_input_tokens(&self) -> Option<u64> {
         None

@@ -41,6 +41,8 @@ pub(crate) struct Bounds {
     pub(crate) batch: usize,
     /// A message above this is excerpted.
     pub(crate) message: Tokens,
+    /// The largest input in tokens, where the summarizer does not say.
+    pub(crate) input: u64,
 }
 
 type Messages = Arc<[Arc<Message>]>;
@@ -66,23 +68,20 @@ pub(crate) async fn summarize(
     let mut summary = match summarizer.input() {
         SummarizerInput::Whole => call(summarizer, request).await?,
         SummarizerInput::Parts => {
-            let limit = summarizer.max_input_tokens().map(|most| {
-                // What the answer may take is no room for the messages.
-                request.max_tokens = request.max_tokens.min((most / 2).max(1));
-                Tokens::from_tokens(most.saturating_sub(request.max_tokens))
-            });
-            let largest = limit.map_or(bounds.message, |limit| limit.min(bounds.message));
+            let most = summarizer.max_input_tokens().unwrap_or(bounds.input);
+            // What the answer may take is no room for the messages.
+            request.max_tokens = request.max_tokens.min((most / 2).max(1));
+            let limit = Tokens::from_tokens(most.saturating_sub(request.max_tokens));
+            let largest = limit.min(bounds.message);
             let short = |message: &Arc<Message>| {
                 let short = excerpt(message, largest, &*counter);
                 excerpted += u64::from(short.is_some());
                 short.unwrap_or_else(|| Arc::clone(message))
             };
             request.messages = request.messages.iter().map(short).collect();
-            if let (Some(existing), Some(limit)) = (request.existing_summary.take(), limit) {
-                request.existing_summary = Some(excerpt_text(existing, third(limit), &*counter));
-            } else {
-                request.existing_summary.clone_from(&whole.existing_summary);
-            }
+            request.existing_summary = request
+                .existing_summary
+                .map(|existing| excerpt_text(existing, third(limit), &*counter));
             of_messages(summarizer, &request, bounds.batch, limit).await?
         }
     };
@@ -123,7 +122,7 @@ async fn of_messages(
     summarizer: &Arc<dyn Summarizer>,
     request: &SummaryRequest,
     batch: usize,
-    limit: Option<Tokens>,
+    limit: Tokens,
 ) -> Result<Summary, SummarizeError> {
     let mut parts = split(request, batch, limit);
     if parts.len() < 2 {
@@ -141,7 +140,7 @@ async fn in_parts(
     summarizer: &Arc<dyn Summarizer>,
     request: &SummaryRequest,
     parts: Vec<Messages>,
-    limit: Option<Tokens>,
+    limit: Tokens,
 ) -> Result<Summary, SummarizeError> {
     let (of, end) = (parts.len(), Instant::now() + request.deadline);
     let max_tokens = part_bound(request, of, limit);
@@ -204,8 +203,7 @@ async fn of_part(
 
 /// How long the summary of a part may be: so long that all of them fit one
 /// merge, but not so short that it says nothing.
-fn part_bound(request: &SummaryRequest, of: usize, limit: Option<Tokens>) -> u64 {
-    let Some(limit) = limit else { return request.max_tokens };
+fn part_bound(request: &SummaryRequest, of: usize, limit: Tokens) -> u64 {
     let counter = &*request.counter;
     let existing = request.existing_summary.as_deref().map_or(Tokens::ZERO, |s| counter.text(s));
     let each = (limit - existing).count() / of.max(1) as u64;
@@ -216,14 +214,13 @@ fn part_bound(request: &SummaryRequest, of: usize, limit: Option<Tokens>) -> u64
 /// Splits where there are more than `batch` messages, in halves, or where they
 /// do not fit `limit`, in as few parts as possible; only where no call is
 /// parted from its results.
-fn split(request: &SummaryRequest, batch: usize, limit: Option<Tokens>) -> Vec<Messages> {
+fn split(request: &SummaryRequest, batch: usize, limit: Tokens) -> Vec<Messages> {
     let (messages, counter) = (&request.messages, &*request.counter);
     let existing = request.existing_summary.as_deref().map_or(Tokens::ZERO, |s| counter.text(s));
     let parts = match plan::halves(messages) {
         Some(middle) if messages.len() > batch => at(messages, middle),
         _ => vec![Arc::clone(messages)],
     };
-    let Some(limit) = limit else { return parts };
     let room = if parts.len() == 1 { limit - existing } else { limit };
     if parts.iter().all(|part| size(part, counter) <= room) {
         return parts;

@@ -9,8 +9,9 @@ use std::{
 
 use serde_json::Value;
 use session_compaction::{
-    Error, JsonlStore, Outcome, Request, SessionManager, SessionManagerBuilder, SessionStore,
-    SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
+    Error, JsonlStore, LlmSummarizer, OpenAiCompatible, Outcome, Request, Retrying, SessionManager,
+    SessionManagerBuilder, SessionStore, SummarizationConfig, SummarizeError, Summarizer,
+    SummaryRequest, TokenUsage, build_summarization_prompt,
 };
 
 use super::{Stop, case::ReportedUsage, sent::Sent};
@@ -51,17 +52,22 @@ pub(crate) fn jsonl_store(folder: &Path) -> Result<Arc<dyn SessionStore>, Error>
 
 /// Makes the crate's own summarizer over an OpenAI-compatible endpoint.
 pub(crate) fn llm_summarizer(
-    _base_url: &str,
+    base_url: &str,
     deadlines: Deadlines,
 ) -> Result<Arc<dyn Summarizer>, Stop> {
-    let Deadlines { total: _total, idle: _idle } = deadlines;
-    not_built("LlmSummarizer")
+    let total = deadlines.total.unwrap_or(Duration::from_secs(30));
+    let idle = deadlines.idle.unwrap_or(total);
+    let provider = OpenAiCompatible::new(base_url).map_err(|e| Stop::Failed(e.to_string()))?;
+    let provider = provider.with_key("sk-of-the-runner").with_timeouts(total, idle);
+    Ok(Arc::new(LlmSummarizer::new(Retrying::new(provider).with_deadline(total), "fake")))
 }
 
 /// The chat request, as JSON body, that the crate would send for a request
 /// which a stub was given.
-pub(crate) fn request_body(_request: &SummaryRequest) -> Result<Value, Stop> {
-    not_built("the summarization prompt")
+pub(crate) fn request_body(request: &SummaryRequest) -> Result<Value, Stop> {
+    let messages = request.messages.iter().map(|message| &**message);
+    let prompt = build_summarization_prompt(messages, request.existing_summary.as_deref());
+    Ok(serde_json::json!({"messages": [{"role": "user", "content": prompt}]}))
 }
 
 /// Tells the session what a provider counted.
