@@ -9,9 +9,9 @@ use std::{
 
 use serde_json::Value;
 use session_compaction::{
-    Error, JsonlStore, LlmSummarizer, OpenAiCompatible, Outcome, Request, Retrying, SessionManager,
-    SessionManagerBuilder, SessionStore, SummarizationConfig, SummarizeError, Summarizer,
-    SummaryRequest, TokenUsage, build_summarization_prompt,
+    Error, JsonlStore, LlmSummarizer, OpenAiCompatible, Outcome, Redactor, Request, Retrying,
+    SecretPatterns, SessionManager, SessionManagerBuilder, SessionStore, SummarizationConfig,
+    SummarizeError, Summarizer, SummaryRequest, TokenUsage, build_summarization_prompt,
 };
 
 use super::{Stop, case::ReportedUsage, sent::Sent};
@@ -67,6 +67,8 @@ pub(crate) fn llm_summarizer(
 pub(crate) fn request_body(request: &SummaryRequest) -> Result<Value, Stop> {
     let messages = request.messages.iter().map(|message| &**message);
     let prompt = build_summarization_prompt(messages, request.existing_summary.as_deref());
+    // As `LlmSummarizer` does before it sends anything.
+    let prompt = SecretPatterns.redact(&prompt);
     Ok(serde_json::json!({"messages": [{"role": "user", "content": prompt}]}))
 }
 
