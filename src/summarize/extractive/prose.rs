@@ -136,7 +136,7 @@ impl Builder<'_> {
             prior *= 0.5;
         }
         if source.who == Who::User {
-            prior *= 2.0;
+            prior *= if self.agent { 1.3 } else { 2.0 };
         }
         if source.who == Who::User
             && words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)))
