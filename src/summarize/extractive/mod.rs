@@ -217,7 +217,12 @@ fn choose(mut choice: Choice<'_>, agent: bool, budget: Tokens) -> Vec<usize> {
         left = left - choice.choose(&[Pool::Prose], share(budget, 4));
         left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 50));
     }
-    choice.choose(&[Pool::Prose, Pool::Facts, Pool::Index], left + share(budget, 30));
+    let all = [Pool::Requests, Pool::Prose, Pool::Facts, Pool::Index];
+    choice.choose(&all, left + share(budget, 30));
+    if choice.is_empty() {
+        // The best of them is clipped to what room there is.
+        choice.choose(&all, Tokens::MAX);
+    }
     choice.into_chosen()
 }
 

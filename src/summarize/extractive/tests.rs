@@ -187,6 +187,77 @@ fn facts_have_kinds() {
     assert_eq!(mixed, ["config.yaml", "max_size"]);
 }
 
+#[test]
+fn five_compactions_lose_little() {
+    let people = ["Ada", "Bruno", "Chidi", "Dana", "Emil", "Farah", "Goro", "Hana", "Ivo", "Jun"];
+    let talk: Vec<_> = people
+        .iter()
+        .enumerate()
+        .flat_map(|(i, name)| {
+            let filler =
+                "Anyway, it was a really nice day and we had such a good time together, you know.";
+            let fact =
+                format!("By the way, my cousin {name} moved into flat {} last week.", 100 + 7 * i);
+            [fact.as_str(), filler, filler, filler].map(Message::user)
+        })
+        .collect();
+    let kept = |text: &str| {
+        let whole = |(i, name): (usize, &&str)| {
+            text.contains(name) && text.contains(&format!("{}", 100 + 7 * i))
+        };
+        people.iter().enumerate().filter(|fact| whole(*fact)).count()
+    };
+    let once = summary(&talk, None, 180);
+    let mut often = String::new();
+    for part in talk.chunks(8) {
+        often = summary(part, Some(&often), 180);
+    }
+    assert_eq!((kept(&once), kept(&often)), (10, 10), "{once}\n--\n{often}");
+}
+
+#[test]
+fn chinese_conversation_keeps_what_the_user_stated() {
+    let talk = [
+        Message::user(
+            "你好，我想找家人均消费在100-150元的餐馆吃驴杂汤这道菜，请给我推荐一家餐馆用餐吧。",
+        ),
+        Message::assistant(
+            "抱歉，消费价格没有符合您要求的，推荐您去人均消费68元的讲礼驴肉馆用餐。",
+        ),
+        Message::user("好的，吃完饭我想找一个评分4.5分以上的景点游玩，给我推荐一个吧。"),
+        Message::assistant("推荐您去八达岭长城游玩。"),
+        Message::user("好的，谢谢你了啊。"),
+        Message::assistant("不客气。"),
+    ];
+    let text = summary(&talk, None, 60);
+    for value in ["100-150元", "驴杂汤", "4.5分"] {
+        assert!(text.contains(value), "{value}: {text}");
+    }
+    assert!(!text.contains("谢谢") && !text.contains("Asked"), "{text}");
+}
+
+#[test]
+fn no_room_gives_what_fits() {
+    let talk = [Message::user("Remember the gate code 48151 for the garage, please.")];
+    assert_eq!(summary(&talk, None, 0), "");
+    let short = summary(&talk, None, 6);
+    assert!(!short.is_empty() && !short.contains("Asked:"), "{short}");
+}
+
+#[test]
+fn long_lines_and_deep_json_take_no_time() {
+    let line = "a.bc(dE,f_g);".repeat(40_000);
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let talk = [
+        Message::assistant("").with_tool_call("1", "run", deep.clone()),
+        Message::tool_result("1", line.clone()),
+        Message::tool_result("1", deep),
+        Message::user(line),
+        Message::user("x".repeat(500_000)),
+    ];
+    assert!(summary(&talk, None, 100).contains("f_g"));
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     let text = prop_oneof![
         "\\PC{0,120}",
