@@ -30,6 +30,34 @@ fn conversation_keeps_names_and_numbers() {
 }
 
 #[test]
+fn one_tool_call_makes_no_agent_of_a_conversation() {
+    let mut talk = vec![
+        Message::user("My daughter Leonie is allergic to walnuts."),
+        Message::assistant("").with_tool_call("1", "get_time", r#"{"time_zone":"Europe/Rome"}"#),
+        Message::tool_result("1", r#"{"time_now":"2026-03-04T10:00:00"}"#),
+    ];
+    talk.extend(
+        (0..40).map(|_| {
+            Message::user("Well, it was such a nice day and we had a good time together.")
+        }),
+    );
+    let text = summary(&talk, None, 60);
+    assert!(text.contains("Leonie") && text.contains("walnuts"), "{text}");
+}
+
+#[test]
+fn relative_dates_stand_next_to_their_day() {
+    let day = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_953_600);
+    let talk = [
+        Message::user("I met Tom yesterday.").with_time(day),
+        Message::user("Tom likes chess.").with_time(day),
+    ];
+    let text = summary(&talk, None, 100);
+    assert!(text.contains("[2024-05-06] I met Tom yesterday"), "{text}");
+    assert_eq!(text.matches("2024").count(), 1, "{text}");
+}
+
+#[test]
 fn agent_session_keeps_files_requests_and_failures() {
     let talk = [
         Message::user("Please fix the login timeout in src/auth/session.rs"),
