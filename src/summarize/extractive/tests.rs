@@ -47,7 +47,7 @@ fn one_tool_call_makes_no_agent_of_a_conversation() {
 
 #[test]
 fn relative_dates_stand_next_to_their_day() {
-    let day = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_953_600);
+    let day = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_953_661);
     let talk = [
         Message::user("I met Tom yesterday.").with_time(day),
         Message::user("Tom likes chess.").with_time(day),
