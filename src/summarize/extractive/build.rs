@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     concepts::Concepts,
     draft::{Draft, Line, Pool, Unit},
-    facts::{Fact, facts},
+    facts::{Fact, Kind, facts},
     language::Section,
     lexicon::Lexicon,
     snippets::{Context, snippets},
@@ -146,7 +146,10 @@ impl Builder<'_> {
                 self.homes.extend(found.first().map(|id| (*id, line)));
                 concepts.extend(found);
             }
-            if !self.seen.insert((line, snippet.text.to_owned())) {
+            // A number says nothing without its context.
+            let telling = snippet.facts.iter().any(|fact| fact.kind != Kind::Number);
+            let telling = telling || context == Context::Words;
+            if !telling || !self.seen.insert((line, snippet.text.to_owned())) {
                 continue;
             }
             let text = snippet.text.to_owned();
@@ -158,6 +161,9 @@ impl Builder<'_> {
     pub(super) fn add_index(&mut self) {
         let rest = self.line_of(Section::Files, INDEX, usize::MAX);
         for (id, fact) in self.concepts.all_facts() {
+            if !fact.contains(char::is_alphabetic) {
+                continue;
+            }
             let line = self.homes.get(&id).copied().unwrap_or(rest);
             let (text, concepts) = (fact.to_owned(), vec![id]);
             self.draft.units.push(Unit { line, pool: Pool::Index, text, concepts, prior: 1.0 });

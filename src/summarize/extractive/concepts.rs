@@ -12,7 +12,9 @@ use super::{
 /// All words, pairs of neighbours and facts that were met, by number.
 #[derive(Default)]
 pub(super) struct Concepts {
-    words: HashMap<Box<str>, u32>,
+    /// By the word as it stands; none for a function word.
+    words: HashMap<Box<str>, Option<u32>>,
+    stems: HashMap<Box<str>, u32>,
     pairs: HashMap<(u32, u32), u32>,
     facts: HashMap<Box<str>, u32>,
     entries: Vec<Entry>,
@@ -53,12 +55,10 @@ impl Concepts {
         for (start, word) in words(sentence) {
             place += 1;
             let plain = folded(word);
-            if lexicon.function.contains(&*plain) || lexicon.ties.contains(&*plain) {
-                continue;
-            }
-            let inner = start > 0 && !opens(sentence.get(..start).unwrap_or_default());
-            let id = self.word(&plain, lexicon);
+            let Some(id) = self.word(&plain, lexicon) else { continue };
             self.count(id);
+            let inner =
+                start > 0 && !is_dense(word) && !opens(sentence.get(..start).unwrap_or_default());
             if let Some(entry) = self.entries.get_mut(id as usize).filter(|_| inner) {
                 let capital = word.chars().next().is_some_and(char::is_uppercase);
                 entry.capitals += u32::from(capital);
@@ -163,9 +163,20 @@ impl Concepts {
         if let Kind::Pair(..) = entry.kind { 0.0 } else { self.class_weight(entry) }
     }
 
-    fn word(&mut self, plain: &str, lexicon: &Lexicon) -> u32 {
+    /// Returns the number of a word, which its inflected forms share.
+    fn word(&mut self, plain: &str, lexicon: &Lexicon) -> Option<u32> {
+        if let Some(known) = self.words.get(plain) {
+            return *known;
+        }
+        let function = lexicon.function.contains(plain) || lexicon.ties.contains(plain);
+        let id = (!function).then(|| self.stem(plain, lexicon));
+        self.words.insert(plain.into(), id);
+        id
+    }
+
+    fn stem(&mut self, plain: &str, lexicon: &Lexicon) -> u32 {
         let stem = stem(plain);
-        if let Some(id) = self.words.get(stem) {
+        if let Some(id) = self.stems.get(stem) {
             return *id;
         }
         let kind = if stem.bytes().any(|byte| byte.is_ascii_digit()) {
@@ -180,7 +191,7 @@ impl Concepts {
             Kind::Word
         };
         let id = self.add(kind);
-        self.words.insert(stem.into(), id);
+        self.stems.insert(stem.into(), id);
         id
     }
 

@@ -68,6 +68,11 @@ impl<'a> Choice<'a> {
         self.chosen
     }
 
+    /// Returns true when nothing was chosen so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
     /// Chooses from the pools, and returns what that cost.
     pub(super) fn choose(&mut self, pools: &[Pool], budget: Tokens) -> Tokens {
         let mut left = budget.as_units();

@@ -1,6 +1,6 @@
 //! A draft: everything that a summary could say, in lines and units.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::language::{Language, Section};
 
@@ -55,10 +55,11 @@ impl Draft {
         let mut chosen = chosen.to_vec();
         chosen.sort_unstable();
         let mut texts: Vec<Option<Vec<&str>>> = vec![None; self.lines.len()];
+        let mut seen = HashSet::new();
         for unit in chosen.iter().filter_map(|index| self.units.get(*index)) {
             if let Some(texts) = texts.get_mut(unit.line) {
                 let texts = texts.get_or_insert_default();
-                if !unit.text.is_empty() && !texts.contains(&unit.text.as_str()) {
+                if !unit.text.is_empty() && seen.insert((unit.line, &unit.text)) {
                     texts.push(&unit.text);
                 }
             }

@@ -1,6 +1,6 @@
 //! The small vocabularies: function words, words of little news, cues.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::language::Language;
 
@@ -24,7 +24,7 @@ pub(super) struct Lexicon {
     pub(super) findings: Vec<&'static str>,
     pub(super) states: Vec<&'static str>,
     /// Phrases that go in telegraphic form, of languages without spaces.
-    pub(super) fillers: Vec<&'static str>,
+    pub(super) fillers: HashMap<char, Vec<&'static str>>,
 }
 
 impl Lexicon {
@@ -43,9 +43,19 @@ impl Lexicon {
             decisions: cues(lists.decisions),
             findings: cues(lists.findings),
             states: cues(lists.states),
-            fillers: cues(lists.fillers),
+            fillers: by_first(lists.fillers),
         }
     }
+}
+
+fn by_first(phrases: &'static str) -> HashMap<char, Vec<&'static str>> {
+    let mut found: HashMap<char, Vec<&'static str>> = HashMap::new();
+    for phrase in phrases.split('|') {
+        if let Some(first) = phrase.chars().next() {
+            found.entry(first).or_default().push(phrase);
+        }
+    }
+    found
 }
 
 pub(super) fn set(words: &'static str) -> HashSet<&'static str> {

@@ -72,15 +72,18 @@ pub(crate) fn extract(
         builder.add_index();
     }
     let Builder { draft, concepts, agent, .. } = builder;
-    let weights = concepts.weights(if agent { WORDS_BESIDE_FACTS } else { 1.0 });
+    let prose = shape.prose_percent();
+    let weights = concepts.weights(if agent { words_beside_facts(prose) } else { 1.0 });
     let repeats = concepts.repeats();
     let choice = Choice::new(&draft, &weights, &repeats, counter);
-    let chosen = choose(choice, shape.agent, budget);
+    let chosen = choose(choice, shape.agent.then_some(prose), budget);
     fit(&draft, &chosen, language, budget, counter)
 }
 
-/// What a word is worth where facts count.
-const WORDS_BESIDE_FACTS: f32 = 0.06;
+/// What a word is worth where facts count: the more of it is prose, the more.
+fn words_beside_facts(prose_percent: u8) -> f32 {
+    0.06 + 0.94 * f32::from(prose_percent.clamp(50, 90) - 50) / 40.0
+}
 
 /// How much there is of what, in bytes.
 #[derive(Default)]
@@ -115,6 +118,12 @@ impl Shape {
             .is_some_and(|text| text.lines().any(|line| Language::section_of(line) == Some(files)));
         shape.agent = shape.tools > 0 || before;
         shape
+    }
+
+    /// How much of it was said rather than done.
+    fn prose_percent(&self) -> u8 {
+        let said = self.user.saturating_add(self.assistant).saturating_mul(100);
+        u8::try_from(said / self.size.max(1)).unwrap_or(100).min(100)
     }
 
     /// The tighter the budget, the more telegraphic.
@@ -169,6 +178,9 @@ fn add_message<'a>(
     recency: f32,
     answered: bool,
 ) {
+    if message.role().is_system() {
+        return;
+    }
     let date = message.time().and_then(date_of);
     let who = match message.role() {
         Role::Assistant => Who::Assistant,
@@ -211,15 +223,21 @@ fn date_of(time: std::time::SystemTime) -> Option<String> {
 }
 
 /// Chooses a little more than the budget, the least needed last.
-fn choose(mut choice: Choice<'_>, agent: bool, budget: Tokens) -> Vec<usize> {
+fn choose(mut choice: Choice<'_>, agent_prose: Option<u8>, budget: Tokens) -> Vec<usize> {
     let share = |of: Tokens, percent: u64| Tokens::from_units(of.as_units() / 100 * percent);
     let mut left = budget;
-    if agent {
+    if let Some(prose) = agent_prose {
         left = left - choice.choose(&[Pool::Requests], share(budget, 6));
-        left = left - choice.choose(&[Pool::Prose], share(budget, 4));
+        left = left
+            - choice.choose(&[Pool::Prose], share(budget, u64::from(prose.clamp(50, 90) - 46)));
         left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 50));
     }
-    choice.choose(&[Pool::Prose, Pool::Facts, Pool::Index], left + share(budget, 30));
+    let all = [Pool::Requests, Pool::Prose, Pool::Facts, Pool::Index];
+    choice.choose(&all, left + share(budget, 30));
+    if choice.is_empty() {
+        // The best of them is clipped to what room there is.
+        choice.choose(&all, Tokens::MAX);
+    }
     choice.into_chosen()
 }
 

@@ -24,6 +24,10 @@ const LONGEST_REQUEST: usize = 240;
 impl Builder<'_> {
     /// Adds what someone said, sentence by sentence.
     pub(super) fn add_prose(&mut self, text: &str, source: &Source<'_>) {
+        // The date is told where the text needs it: "yesterday" next to its day.
+        let relative = |(_, word): (usize, &str)| self.lexicon.dates.contains(&*folded(word));
+        let date = source.date.filter(|_| words(text).any(relative));
+        let source = &Source { date, ..*source };
         let mut in_code = false;
         let mut lines: Vec<(Section, usize)> = Vec::new();
         for paragraph in text.lines() {
@@ -136,7 +140,7 @@ impl Builder<'_> {
             prior *= 0.5;
         }
         if source.who == Who::User {
-            prior *= 2.0;
+            prior *= if self.agent { 1.3 } else { 2.0 };
         }
         if source.who == Who::User
             && words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)))

@@ -77,18 +77,38 @@ fn widen(line: &str, facts: &[Fact<'_>], start: usize, end: usize) -> (usize, us
 
 /// Returns where the word before the range begins.
 fn before(line: &str, from: usize, to: usize) -> usize {
-    let text = line.get(..from).unwrap_or_default().trim_end();
-    let last = text.char_indices().rev().find(|(_, c)| c.is_whitespace());
-    let word = last.map_or(0, |(at, c)| at + c.len_utf8());
-    if from - word > WORD || to - word > LONGEST { from } else { word }
+    // Only as far as a word may go: a line may have no space in a megabyte.
+    let mut start = from;
+    let mut inside = false;
+    for (at, c) in line.get(..from).unwrap_or_default().char_indices().rev() {
+        if c.is_whitespace() && inside {
+            return start;
+        }
+        if from - at > WORD || to - at > LONGEST {
+            return from;
+        }
+        inside |= !c.is_whitespace();
+        start = at;
+    }
+    start
 }
 
 /// Returns where the word behind the range ends.
 fn behind(line: &str, from: usize, to: usize) -> usize {
-    let text = line.get(to..).unwrap_or_default();
-    let word = text.trim_start();
-    let len = text.len() - word.len() + word.find(char::is_whitespace).unwrap_or(word.len());
-    if len > WORD || to + len - from > LONGEST { to } else { to + len }
+    let mut end = to;
+    let mut inside = false;
+    for (at, c) in line.get(to..).unwrap_or_default().char_indices() {
+        if c.is_whitespace() && inside {
+            return end;
+        }
+        let next = to + at + c.len_utf8();
+        if next - to > WORD || next - from > LONGEST {
+            return to;
+        }
+        inside |= !c.is_whitespace();
+        end = next;
+    }
+    end
 }
 
 /// The longest word that is added, with the space to it.

@@ -44,8 +44,7 @@ pub(super) fn telegraph(sentence: &str, lexicon: &Lexicon, form: Form) -> String
     }
     gap.push_str(sentence.get(end..).unwrap_or_default());
     kept.extend(gap.chars().filter(|c| "%€£¥°+)）?？".contains(*c)));
-    let kept = lexicon.fillers.iter().fold(kept, |text, filler| text.replace(filler, ""));
-    balanced(&kept)
+    balanced(&without_fillers(&kept, lexicon))
 }
 
 fn is_dropped(word: &str, lexicon: &Lexicon, form: Form) -> bool {
@@ -115,6 +114,26 @@ fn push_gap(kept: &mut String, gap: &str) {
     if space && !kept.is_empty() && !kept.ends_with(['(', ' ', '$', '（']) {
         kept.push(' ');
     }
+}
+
+/// Takes the phrases out that say nothing, the longest first.
+fn without_fillers(text: &str, lexicon: &Lexicon) -> String {
+    if lexicon.fillers.is_empty() {
+        return text.to_owned();
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let fillers = lexicon.fillers.get(&first).into_iter().flatten();
+        let filler =
+            fillers.filter(|filler| rest.starts_with(**filler)).max_by_key(|filler| filler.len());
+        let skipped = filler.map_or(first.len_utf8(), |filler| filler.len());
+        if filler.is_none() {
+            kept.push(first);
+        }
+        rest = rest.get(skipped..).unwrap_or_default();
+    }
+    kept
 }
 
 /// Takes brackets out where one of the pair or what was inside is gone.

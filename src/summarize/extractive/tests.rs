@@ -30,6 +30,34 @@ fn conversation_keeps_names_and_numbers() {
 }
 
 #[test]
+fn one_tool_call_makes_no_agent_of_a_conversation() {
+    let mut talk = vec![
+        Message::user("My daughter Leonie is allergic to walnuts."),
+        Message::assistant("").with_tool_call("1", "get_time", r#"{"time_zone":"Europe/Rome"}"#),
+        Message::tool_result("1", r#"{"time_now":"2026-03-04T10:00:00"}"#),
+    ];
+    talk.extend(
+        (0..40).map(|_| {
+            Message::user("Well, it was such a nice day and we had a good time together.")
+        }),
+    );
+    let text = summary(&talk, None, 60);
+    assert!(text.contains("Leonie") && text.contains("walnuts"), "{text}");
+}
+
+#[test]
+fn relative_dates_stand_next_to_their_day() {
+    let day = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_953_661);
+    let talk = [
+        Message::user("I met Tom yesterday.").with_time(day),
+        Message::user("Tom likes chess.").with_time(day),
+    ];
+    let text = summary(&talk, None, 100);
+    assert!(text.contains("[2024-05-06] I met Tom yesterday"), "{text}");
+    assert_eq!(text.matches("2024").count(), 1, "{text}");
+}
+
+#[test]
 fn agent_session_keeps_files_requests_and_failures() {
     let talk = [
         Message::user("Please fix the login timeout in src/auth/session.rs"),
@@ -185,6 +213,77 @@ fn facts_have_kinds() {
     }
     let mixed: Vec<_> = facts("请修改config.yaml里的max_size。").map(|fact| fact.text).collect();
     assert_eq!(mixed, ["config.yaml", "max_size"]);
+}
+
+#[test]
+fn five_compactions_lose_little() {
+    let people = ["Ada", "Bruno", "Chidi", "Dana", "Emil", "Farah", "Goro", "Hana", "Ivo", "Jun"];
+    let talk: Vec<_> = people
+        .iter()
+        .enumerate()
+        .flat_map(|(i, name)| {
+            let filler =
+                "Anyway, it was a really nice day and we had such a good time together, you know.";
+            let fact =
+                format!("By the way, my cousin {name} moved into flat {} last week.", 100 + 7 * i);
+            [fact.as_str(), filler, filler, filler].map(Message::user)
+        })
+        .collect();
+    let kept = |text: &str| {
+        let whole = |(i, name): (usize, &&str)| {
+            text.contains(name) && text.contains(&format!("{}", 100 + 7 * i))
+        };
+        people.iter().enumerate().filter(|fact| whole(*fact)).count()
+    };
+    let once = summary(&talk, None, 180);
+    let mut often = String::new();
+    for part in talk.chunks(8) {
+        often = summary(part, Some(&often), 180);
+    }
+    assert_eq!((kept(&once), kept(&often)), (10, 10), "{once}\n--\n{often}");
+}
+
+#[test]
+fn chinese_conversation_keeps_what_the_user_stated() {
+    let talk = [
+        Message::user(
+            "你好，我想找家人均消费在100-150元的餐馆吃驴杂汤这道菜，请给我推荐一家餐馆用餐吧。",
+        ),
+        Message::assistant(
+            "抱歉，消费价格没有符合您要求的，推荐您去人均消费68元的讲礼驴肉馆用餐。",
+        ),
+        Message::user("好的，吃完饭我想找一个评分4.5分以上的景点游玩，给我推荐一个吧。"),
+        Message::assistant("推荐您去八达岭长城游玩。"),
+        Message::user("好的，谢谢你了啊。"),
+        Message::assistant("不客气。"),
+    ];
+    let text = summary(&talk, None, 60);
+    for value in ["100-150元", "驴杂汤", "4.5分"] {
+        assert!(text.contains(value), "{value}: {text}");
+    }
+    assert!(!text.contains("谢谢") && !text.contains("Asked"), "{text}");
+}
+
+#[test]
+fn no_room_gives_what_fits() {
+    let talk = [Message::user("Remember the gate code 48151 for the garage, please.")];
+    assert_eq!(summary(&talk, None, 0), "");
+    let short = summary(&talk, None, 6);
+    assert!(!short.is_empty() && !short.contains("Asked:"), "{short}");
+}
+
+#[test]
+fn long_lines_and_deep_json_take_no_time() {
+    let line = "a.bc(dE,f_g);".repeat(40_000);
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let talk = [
+        Message::assistant("").with_tool_call("1", "run", deep.clone()),
+        Message::tool_result("1", line.clone()),
+        Message::tool_result("1", deep),
+        Message::user(line),
+        Message::user("x".repeat(500_000)),
+    ];
+    assert!(summary(&talk, None, 100).contains("f_g"));
 }
 
 fn any_message() -> impl Strategy<Value = Message> {

@@ -2,12 +2,43 @@
 
 use std::borrow::Cow;
 
-use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_segmentation::{UnicodeSegmentation as _, UnicodeWordIndices};
 
 /// Returns the words of a text with where they begin. In a script without
 /// spaces every character is a word.
 pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.unicode_word_indices()
+    Words { text, at: 0, run: None }
+}
+
+struct Words<'a> {
+    text: &'a str,
+    at: usize,
+    /// The words of a stretch between dense characters, and where it begins.
+    run: Option<(usize, UnicodeWordIndices<'a>)>,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((start, run)) = &mut self.run {
+                if let Some((at, word)) = run.next() {
+                    return Some((*start + at, word));
+                }
+                self.run = None;
+            }
+            let (start, rest) = (self.at, self.text.get(self.at..)?);
+            let first = rest.chars().next()?;
+            if is_dense_char(first) {
+                self.at += first.len_utf8();
+                return Some((start, rest.get(..first.len_utf8())?));
+            }
+            let len = rest.find(is_dense_char).unwrap_or(rest.len());
+            self.at += len;
+            self.run = Some((start, rest.get(..len)?.unicode_word_indices()));
+        }
+    }
 }
 
 /// Returns true for a word of a script that is written without spaces, where
@@ -31,7 +62,8 @@ pub(super) const fn is_dense_char(c: char) -> bool {
 
 /// Returns the word in lower case, with a plain apostrophe.
 pub(super) fn folded(word: &str) -> Cow<'_, str> {
-    if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+    let plain = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if plain || is_dense(word) {
         return Cow::Borrowed(word);
     }
     Cow::Owned(word.to_lowercase().replace('’', "'"))
