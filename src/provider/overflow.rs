@@ -87,8 +87,8 @@ const TOO_LARGE_FOR_RATE: &str = "request too large";
 /// Wordings that mean it, for text in lower case without quotes. Some answers
 /// are wordings alone: codes are missing, or say no more than bad request.
 const WORDINGS: [&str; 20] = [
-    // Anthropic, Bedrock, Fireworks, Ollama, oMLX.
-    r"(?:prompt|input) (?:is )?too long",
+    // Anthropic, Bedrock, Fireworks, vLLM, Ollama, oMLX.
+    r"(?:prompt|input) (?:\(total length \d+\) )?(?:is )?too long",
     r"input length and max_tokens exceed context limit",
     // OpenAI, Azure, OpenRouter, DeepSeek, Mistral, vLLM, SGLang, Bedrock.
     r"maximum context length",
@@ -161,13 +161,13 @@ const REQUESTED: [&str; 13] = [
 const MOST_CHARS: usize = 16 * 1024;
 
 fn has_code(said: &Refusal, text: &str) -> bool {
-    let is_code = |name: &&str| said.codes.iter().any(|code| code.eq_ignore_ascii_case(name));
+    let is_code = |name: &str| said.codes.iter().any(|code| code.eq_ignore_ascii_case(name));
     let about_tools = || {
         let param = said.param.as_deref().unwrap_or_default();
         param.starts_with("tools") || text.contains("tools[")
     };
-    CODES.iter().any(|code| is_code(&code) || text.contains(code))
-        || (FIELD_CODES.iter().any(|code| is_code(&code)) && !about_tools())
+    CODES.iter().any(|code| is_code(code) || text.contains(code))
+        || (FIELD_CODES.iter().any(|code| is_code(code)) && !about_tools())
 }
 
 fn says(text: &str) -> bool {
