@@ -1,9 +1,9 @@
 //! A context that is too long is told from every other failure.
 //!
 //! The bodies are reduced to the codes, numbers and wordings by which they are
-//! known; everything else in them is reworded. Each names where it was seen:
-//! an issue of a public repository, a provider's documentation, or the source
-//! of a server.
+//! known; everything else in them is reworded. A row that names a repository and
+//! an issue was seen there. One that names a provider or a server alone is
+//! written from what is commonly known of it, and was not looked up.
 
 use serde_json::{Value, json};
 use session_compaction::Overflow;
@@ -138,7 +138,7 @@ fn others() -> Vec<(&'static str, u16, Value)> {
     let invalid = "invalid_request_error";
     vec![
         // Waiting helps, or paying.
-        ("eliza#4040", 429, openai("rate_limit_exceeded", "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443")),
+        ("elizaOS/eliza#4040", 429, openai("rate_limit_exceeded", "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443")),
         ("anthropics/claude-code#236", 429, json!({ "message": "Too many tokens, please wait before trying again." })),
         ("RooCodeInc/Roo-Code#5050, wrapped", 400, json!({ "error": { "type": "ThrottlingException", "message": "Too many tokens, please wait before trying again." } })),
         ("minorun365/agent-book#29", 429, json!({ "message": "Too many tokens per day, please wait" })),
