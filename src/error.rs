@@ -49,6 +49,8 @@ enum Kind {
         "no tokio runtime here: call build() inside one, or pass a handle with runtime(handle)"
     )]
     NoRuntime,
+    #[error("{format}: the provider answered with an error ({code}) in place of a reply")]
+    Refused { format: &'static str, code: String },
     #[error("the {backend} store could not {action}")]
     Store { backend: &'static str, action: String, source: Option<Cause> },
     #[error("the {backend} store does not keep {what}; {remedy}")]
@@ -86,6 +88,11 @@ impl Error {
 
     pub(crate) fn no_runtime() -> Self {
         Kind::NoRuntime.into()
+    }
+
+    /// An error where a reply was expected, by the provider's code for it.
+    pub(crate) fn refused(format: &'static str, code: impl Into<String>) -> Self {
+        Kind::Refused { format, code: code.into() }.into()
     }
 
     /// A store's failure, for implementors of
@@ -142,6 +149,12 @@ impl Error {
     #[must_use]
     pub fn is_no_runtime(&self) -> bool {
         matches!(*self.0, Kind::NoRuntime)
+    }
+
+    /// Returns true when a provider answered with an error in place of a reply.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(*self.0, Kind::Refused { .. })
     }
 
     /// Returns true when the store failed; nothing was acknowledged.

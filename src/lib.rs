@@ -97,7 +97,8 @@ pub use crate::{
     },
     plan::{Measured, Prune, Skip, Trigger},
     provider::{
-        ChatRequest, ChatResponse, FinishReason, LlmProvider, ProviderError, ProviderErrorKind,
+        ChatRequest, ChatResponse, FinishReason, LlmProvider, Overflow, ProviderError,
+        ProviderErrorKind,
     },
     session::{
         Dropped, Pause, PauseUntil, Revision, SessionKey, SessionOptions, SessionState, Size,

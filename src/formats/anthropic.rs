@@ -5,6 +5,8 @@
 //! redacted thinking, server tools, compaction and MCP blocks pass through as
 //! [`Part::Json`].
 
+pub use super::reply::anthropic::parse_reply;
+
 use serde_json::value::RawValue;
 
 use super::{
@@ -20,7 +22,7 @@ use crate::{
     },
 };
 
-const NAME: &str = "Anthropic";
+pub(super) const NAME: &str = "Anthropic";
 const ORIGIN: Origin = Origin::Anthropic;
 
 /// Reads a request body.

@@ -4,6 +4,8 @@
 //! an id gets one made of the function's name and its place among the calls of
 //! that name in its content, and is written without one again.
 
+pub use super::reply::gemini::parse_reply;
+
 use std::collections::HashMap;
 
 use serde_json::value::RawValue;
@@ -23,7 +25,7 @@ use crate::{
     },
 };
 
-const NAME: &str = "Gemini";
+pub(super) const NAME: &str = "Gemini";
 const ORIGIN: Origin = Origin::Gemini;
 const SIGNATURE: &str = "thoughtSignature";
 
@@ -98,6 +100,15 @@ pub(crate) fn read_message(value: &RawValue) -> Result<Message, String> {
     read_content(value, None)
 }
 
+/// Reads what the model said, which does not always name its role.
+pub(super) fn read_spoken(value: &RawValue) -> Result<Message, String> {
+    let message = read_content(value, Some(Role::Assistant))?;
+    let named = Members::of(value.get()).is_some_and(|members| members.get("role").is_some());
+    // A request has to name it, so that the text as it was will not do.
+    let parts = message.parts().to_vec();
+    Ok(if named { message } else { message.with_parts(parts) })
+}
+
 /// Reads a system instruction, or says what is wrong with it.
 pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
     read_content(value, Some(Role::System))
@@ -105,7 +116,7 @@ pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
 
 fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String> {
     let json = value.get();
-    if let Some(text) = text_of(value).filter(|_| role.is_some()) {
+    if let Some(text) = text_of(value).filter(|_| role == Some(Role::System)) {
         return Ok(Message::system(text));
     }
     let members = Members::of(json)

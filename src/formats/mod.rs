@@ -1,7 +1,8 @@
 //! Conversations in the JSON of providers, and transcripts of other tools.
 //!
 //! Each provider's module has `parse`, from a request body to a
-//! [`Conversation`], and `write`, back again. Nothing is lost between: what
+//! [`Conversation`], and `write`, back again; and `parse_reply`, from an answer
+//! to a [`Reply`]. Nothing is lost between: what
 //! this crate does not read is kept as its source text, in fields that bear the
 //! provider's name (`anthropic`, `gemini`, `openai_responses`), and goes back
 //! to that provider only. A message that was not changed is written with the
@@ -38,8 +39,13 @@ pub mod gemini;
 mod import;
 pub mod openai_chat;
 pub mod openai_responses;
+pub(crate) mod refusal;
+mod reply;
 
-pub use self::import::{Import, Importer, SkipReason, Skipped, import};
+pub use self::{
+    import::{Import, Importer, SkipReason, Skipped, import},
+    reply::{Reply, Stop},
+};
 
 use std::{borrow::Cow, fmt, str::FromStr};
 

@@ -3,6 +3,8 @@
 //! Messages have this form in the crate's own serde form too; see
 //! [`Message`].
 
+pub use super::reply::openai_chat::parse_reply;
+
 use super::{Conversation, accepts, body, each, placeholder};
 use crate::{
     error::Result,
@@ -13,7 +15,7 @@ use crate::{
     },
 };
 
-const NAME: &str = "OpenAI chat";
+pub(super) const NAME: &str = "OpenAI chat";
 const ORIGIN: Origin = Origin::OpenAiChat;
 
 /// Reads a request body.

@@ -7,6 +7,7 @@ mod error;
 mod http;
 #[cfg(feature = "providers")]
 mod openai_compatible;
+mod overflow;
 #[cfg(feature = "providers")]
 mod retry;
 
@@ -14,9 +15,12 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-pub use self::error::{ProviderError, ProviderErrorKind};
 #[cfg(feature = "providers")]
 pub use self::{anthropic::Anthropic, openai_compatible::OpenAiCompatible, retry::Retrying};
+pub use self::{
+    error::{ProviderError, ProviderErrorKind},
+    overflow::Overflow,
+};
 use crate::usage::TokenUsage;
 
 /// Talks to a model.

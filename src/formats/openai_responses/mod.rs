@@ -7,6 +7,8 @@
 mod read;
 mod write;
 
+pub use super::reply::openai_responses::parse_reply;
+
 pub(crate) use self::{read::Reader, write::write_message};
 
 use super::{Conversation, body, each};
@@ -15,7 +17,7 @@ use crate::{
     message::{Message, Origin, json::JsonWriter},
 };
 
-const NAME: &str = "OpenAI responses";
+pub(super) const NAME: &str = "OpenAI responses";
 const ORIGIN: Origin = Origin::OpenAiResponses;
 
 /// Reads a request body.

@@ -32,17 +32,26 @@ impl Reader {
             .ok_or_else(|| format!("an item is a JSON object, this is {}", kind(json)))?;
         let message = match item(value, &members)? {
             Item::Model(parts) => {
-                self.open.extend(parts);
-                if !self.source.is_empty() {
-                    self.source.push(',');
-                }
-                self.source.push_str(json);
+                self.open(parts, json);
                 return Ok(());
             }
             Item::Input(message) => message,
         };
         self.add(with_source(message, json));
         Ok(())
+    }
+
+    /// Takes up an item of the model that is not to be read.
+    pub(crate) fn push_opaque(&mut self, value: &RawValue) {
+        self.open(vec![Part::Json(Box::new(RawJson::from(value)))], value.get());
+    }
+
+    fn open(&mut self, parts: Vec<Part>, json: &str) {
+        self.open.extend(parts);
+        if !self.source.is_empty() {
+            self.source.push(',');
+        }
+        self.source.push_str(json);
     }
 
     /// Takes up a message that is no item.

@@ -8,7 +8,6 @@ mod client;
 mod failure;
 mod key;
 mod retry_after;
-mod too_long;
 
 pub(super) use self::{
     client::{Client, Names},
