@@ -8,6 +8,7 @@ const ORDER: [&str; 14] = [
     "error",
     "usage",
     "message",
+    "formats",
     "event",
     "tokens",
     "config",
@@ -16,7 +17,6 @@ const ORDER: [&str; 14] = [
     "plan",
     "context",
     "store",
-    "formats",
     "summarize",
     "manager",
 ];

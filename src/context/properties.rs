@@ -40,8 +40,9 @@ impl Play {
 
     pub(super) fn compact(&mut self, keep: usize, summarize: bool) -> bool {
         let (positions, messages) = (self.positions(), self.messages());
-        let cut = plan::keep_last(&messages, messages.len(), keep);
-        let Ok(split) = plan::cut_at(&messages, self.state.view.carried.len(), cut) else {
+        let carried = self.state.view.carried.len();
+        let cut = plan::keep_last(&messages, carried, messages.len(), keep);
+        let Ok(split) = plan::cut_at(&messages, carried, cut) else {
             return false;
         };
         let view = &mut self.state.view;
@@ -67,7 +68,9 @@ impl Play {
         let entries = |positions: &[usize]| positions.iter().map(|&at| entry(at)).collect();
         let mut session = Session::unknown();
         let state = Some(self.state.clone());
-        session.load(session.version(), state, entries(carried), entries(window), Tokens::ZERO);
+        let (carried, window) = (entries(carried), entries(window));
+        let next = self.added as u64;
+        session.load(session.version(), state, next, carried, window, Tokens::ZERO);
         Context::new(&session.snapshot(), request, &ByteEstimate::default()).unwrap()
     }
 }
