@@ -17,7 +17,6 @@ mod profile;
 mod repair;
 mod request;
 mod rules;
-mod wire;
 
 use std::fmt;
 
