@@ -86,6 +86,14 @@ pub(super) const PROVIDERS: [(&str, Write, Check); 5] = [
     ("gemini", Context::to_gemini, gemini),
 ];
 
+const RULES: [Provider; 5] = [
+    Provider::Anthropic,
+    Provider::Gemini,
+    Provider::OpenAiChat,
+    Provider::OpenAiResponses,
+    Provider::StrictTemplate,
+];
+
 pub(super) fn elements(body: &Body) -> Vec<Value> {
     serde_json::from_str(body.messages()).unwrap()
 }
@@ -294,6 +302,9 @@ fn play(case: &Case) {
         let context = play.context(&case.request);
         if context.is_empty() {
             continue;
+        }
+        for provider in RULES {
+            assert_eq!(validate(&context, provider), [], "{provider:?}");
         }
         let mut sent = Vec::new();
         for (name, write, check) in PROVIDERS {
