@@ -56,7 +56,7 @@
 //! |---|---|
 //! | sessions, compactions | [`SessionManager`], [`Outcome`], [`Report`] |
 //! | messages and other formats | [`Message`], [`formats`] |
-//! | what is sent | [`Context`], [`Request`], [`validate_messages`] |
+//! | what is sent | [`Context`], [`Request`], [`validate`], [`validate_messages`] |
 //! | who summarizes | [`Summarizer`], [`summarize_fn`], [`ExtractiveSummarizer`] |
 //! | when, and how much is kept | [`SummarizationConfig`], [`AgentDefaults`] |
 //! | where sessions are kept | [`SessionStore`], [`MemoryStore`], [`JsonlStore`] |
@@ -82,7 +82,7 @@ pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
     context::{
-        Body, CachePoints, Context, OpenCall, Provider, Request, SummaryRole, Violation,
+        Body, CachePoints, Context, OpenCall, Provider, Request, SummaryRole, Violation, validate,
         validate_messages,
     },
     error::{Error, Result},

@@ -11,7 +11,10 @@ use super::{
     profile::Profile,
     repair::{Call, Healed, Step},
 };
-use crate::message::{Message, Part, Role};
+use crate::{
+    formats::openai_chat::native_part,
+    message::{Message, Part, Role},
+};
 
 /// The first message where a conversation does not begin with a person.
 const LEAD: &str = "(the conversation starts here)";
@@ -201,17 +204,18 @@ fn with_parts<'a>(
     parts.extend(message.parts().iter().cloned());
     parts.extend(after);
     if profile.is_openai_chat() {
-        let texts: Option<Vec<_>> = parts.iter().map(plain_text).collect();
-        if let Some(text) = texts.map(|texts| texts.join("\n\n")) {
-            parts = vec![Part::text(text)];
+        let native = parts.iter().filter_map(native_part);
+        let texts: Option<Vec<_>> = native.map(|part| plain_text(&part)).collect();
+        if let Some(texts) = texts {
+            parts = vec![Part::text(texts.join("\n\n"))];
         }
     }
     Cow::Owned(message.into_owned().with_parts(parts))
 }
 
-fn plain_text(part: &Part) -> Option<&str> {
+fn plain_text(part: &Part) -> Option<String> {
     match part {
-        Part::Text(text) if text.fields.is_none() => Some(&text.text),
+        Part::Text(text) if text.fields.is_none() => Some(text.text.clone()),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ mod profile;
 mod repair;
 mod request;
 mod rules;
-mod wire;
+mod validate;
 
 use std::fmt;
 
@@ -34,6 +34,7 @@ pub use self::{
     repair::OpenCall,
     request::{Request, SummaryRole},
     rules::{Provider, Violation, validate_messages},
+    validate::validate,
 };
 use crate::{
     error::{Error, Result},

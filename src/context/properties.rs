@@ -40,8 +40,9 @@ impl Play {
 
     pub(super) fn compact(&mut self, keep: usize, summarize: bool) -> bool {
         let (positions, messages) = (self.positions(), self.messages());
-        let cut = plan::keep_last(&messages, self.state.view.carried.len(), messages.len(), keep);
-        let Ok(split) = plan::cut_at(&messages, self.state.view.carried.len(), cut) else {
+        let carried = self.state.view.carried.len();
+        let cut = plan::keep_last(&messages, carried, messages.len(), keep);
+        let Ok(split) = plan::cut_at(&messages, carried, cut) else {
             return false;
         };
         let view = &mut self.state.view;
@@ -67,9 +68,9 @@ impl Play {
         let entries = |positions: &[usize]| positions.iter().map(|&at| entry(at)).collect();
         let mut session = Session::unknown();
         let state = Some(self.state.clone());
-        let (next, version) = (self.added as u64, session.version());
         let (carried, window) = (entries(carried), entries(window));
-        session.load(version, state, next, carried, window, Tokens::ZERO);
+        let next = self.added as u64;
+        session.load(session.version(), state, next, carried, window, Tokens::ZERO);
         Context::new(&session.snapshot(), request, &ByteEstimate::default()).unwrap()
     }
 }
@@ -83,6 +84,14 @@ pub(super) const PROVIDERS: [(&str, Write, Check); 5] = [
     ("openai responses", Context::to_openai_responses, openai_responses),
     ("anthropic", Context::to_anthropic, anthropic),
     ("gemini", Context::to_gemini, gemini),
+];
+
+const RULES: [Provider; 5] = [
+    Provider::Anthropic,
+    Provider::Gemini,
+    Provider::OpenAiChat,
+    Provider::OpenAiResponses,
+    Provider::StrictTemplate,
 ];
 
 pub(super) fn elements(body: &Body) -> Vec<Value> {
@@ -293,6 +302,9 @@ fn play(case: &Case) {
         let context = play.context(&case.request);
         if context.is_empty() {
             continue;
+        }
+        for provider in RULES {
+            assert_eq!(validate(&context, provider), [], "{provider:?}");
         }
         let mut sent = Vec::new();
         for (name, write, check) in PROVIDERS {

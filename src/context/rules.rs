@@ -381,11 +381,11 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn text(value: Option<&Value>) -> &str {
+pub(super) fn text(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-fn list(value: Option<&Value>) -> &[Value] {
+pub(super) fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

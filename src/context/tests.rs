@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::properties::{PROVIDERS, Play, elements};
 use super::*;
 use crate::{
-    Fields, Media, Message, Origin, Part, Reasoning, Role, ToolResult,
+    Fields, Media, Message, Origin, Part, Reasoning, Role, ToolResult, formats,
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -181,6 +181,44 @@ fn a_message_that_was_read_is_written_as_it_was_read() {
     let context = context([Message::user("Disk?")].into_iter().chain(read));
     let expected = format!(r#"[{{"role":"user","content":"Disk?"}},{}]"#, odd.join(","));
     assert_eq!(checked(&context).to_openai_chat().messages(), expected);
+}
+
+#[test]
+fn calls_of_custom_tools_are_answered() {
+    let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"p","type":"custom","custom":{"name":"patch","input":"*** x"}}]}"#;
+    let read = |text: &str| serde_json::from_str::<Message>(text).unwrap();
+    let stored = [Message::user("Go"), read(call), Message::tool_result("p", "done")];
+    let context = self::context(stored.clone());
+    assert_eq!(context.repaired().count(), 0);
+    let sent = checked(&context).to_openai_chat();
+    let expected = format!(
+        r#"[{{"role":"user","content":"Go"}},{call},{{"role":"tool","tool_call_id":"p","content":"done"}}]"#
+    );
+    assert_eq!(sent.messages(), expected);
+    let sent = elements(&context.to_anthropic());
+    assert_eq!(sent[1]["content"][0]["input"], json!({"arguments": "*** x"}));
+
+    let context = self::context(stored.into_iter().take(2));
+    assert_eq!(context.open_calls().len(), 1);
+    assert_eq!(openai_chat(&context)[2]["content"], arrange::NO_RESULT);
+}
+
+#[test]
+fn each_provider_gets_its_own_messages_back_as_they_were() {
+    let anthropic = r#"{"role":"assistant", "content":[{"text":"1.0","type":"text"}]}"#;
+    let gemini = r#"{"parts":[{"text":"1.0"}], "role":"model"}"#;
+    let responses = r#"{"type":"message", "id":"m1", "role":"assistant","content":[{"type":"output_text","text":"1.0"}]}"#;
+    let read = [
+        formats::anthropic::parse(&format!(r#"{{"messages":[{anthropic}]}}"#)),
+        formats::gemini::parse(&format!(r#"{{"contents":[{gemini}]}}"#)),
+        formats::openai_responses::parse(&format!(r#"{{"input":[{responses}]}}"#)),
+    ];
+    let read = read.into_iter().flat_map(|read| read.unwrap().messages);
+    let context = context([Message::user("Hi")].into_iter().chain(read));
+    checked(&context);
+    assert!(context.to_anthropic().messages().contains(anthropic));
+    assert!(context.to_gemini().messages().contains(gemini));
+    assert!(context.to_openai_responses().messages().contains(responses));
 }
 
 #[test]

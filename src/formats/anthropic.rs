@@ -5,12 +5,15 @@
 //! redacted thinking, server tools, compaction and MCP blocks pass through as
 //! [`Part::Json`].
 
+use std::borrow::Cow;
+
 pub use super::reply::anthropic::parse_reply;
 
 use serde_json::value::RawValue;
 
 use super::{
-    Conversation, accepts, arguments_object, bad_role, body, each, keep, placeholder, write_kept,
+    Conversation, accepts, arguments_object, bad_role, body, each, keep, kept, placeholder,
+    write_kept,
 };
 use crate::{
     error::{Error, Result},
@@ -24,6 +27,7 @@ use crate::{
 
 pub(super) const NAME: &str = "Anthropic";
 const ORIGIN: Origin = Origin::Anthropic;
+const CACHE_MARK: &str = "cache_control";
 
 /// Reads a request body.
 ///
@@ -103,6 +107,33 @@ pub(crate) fn write_message(message: &Message, out: &mut JsonWriter) {
     out.end(b'}');
 }
 
+/// Writes messages of one role as one, with a cache mark behind each block
+/// (the index of its message, and its own in there) that is to have one.
+pub(crate) fn write_joined(
+    messages: &[&Message],
+    is_marked: impl Fn(usize, usize) -> bool,
+    out: &mut JsonWriter,
+) {
+    let [first, others @ ..] = messages else { return };
+    let lone = others.is_empty();
+    let marked = (0..first.parts().len()).any(|part| is_marked(0, part));
+    if lone && !marked && first.source(&ORIGIN).is_some() {
+        return write_message(first, out);
+    }
+    out.begin(b'{');
+    out.text_member("role", role(first));
+    out.key("content");
+    out.begin(b'[');
+    for (at, message) in messages.iter().enumerate() {
+        write_blocks(message.parts(), |part| is_marked(at, part), out);
+    }
+    out.end(b']');
+    if lone {
+        write_kept(&ORIGIN, first.fields(), &["role", "content"], out);
+    }
+    out.end(b'}');
+}
+
 /// Returns the role that a message has in this format.
 pub(crate) fn role(message: &Message) -> &'static str {
     match message.role() {
@@ -112,34 +143,77 @@ pub(crate) fn role(message: &Message) -> &'static str {
     }
 }
 
-/// Writes the blocks of a message into a list that is open.
-pub(crate) fn write_blocks(parts: &[Part], out: &mut JsonWriter) {
-    for part in parts {
-        write_block(part, out);
-    }
-}
-
 /// Writes a system prompt: a text, or blocks.
-pub(crate) fn write_system(messages: &[Message], out: &mut JsonWriter) {
+fn write_system(messages: &[Message], out: &mut JsonWriter) {
     if let [message] = messages {
-        match message.source(&ORIGIN).filter(|source| !source.starts_with('{')) {
-            Some(source) => out.raw(source),
-            None => write_content(message.parts(), true, out),
-        }
-        return;
+        return write_prompt(message, |_| false, out);
     }
     out.begin(b'[');
     for message in messages {
-        write_blocks(message.parts(), out);
+        write_blocks(message.parts(), |_| false, out);
     }
     out.end(b']');
+}
+
+/// Writes a message as a system prompt, with a cache mark behind each block of
+/// such an index.
+pub(crate) fn write_prompt(
+    message: &Message,
+    is_marked: impl Fn(usize) -> bool,
+    out: &mut JsonWriter,
+) {
+    if (0..message.parts().len()).any(&is_marked) {
+        out.begin(b'[');
+        write_blocks(message.parts(), is_marked, out);
+        return out.end(b']');
+    }
+    match message.source(&ORIGIN).filter(|source| !source.starts_with('{')) {
+        Some(source) => out.raw(source),
+        None => write_content(message.parts(), true, out),
+    }
+}
+
+fn write_blocks(parts: &[Part], is_marked: impl Fn(usize) -> bool, out: &mut JsonWriter) {
+    for (at, part) in parts.iter().enumerate() {
+        write_block(part, is_marked(at), out);
+    }
+}
+
+/// Returns the part without the cache mark that it brought along; the mark is
+/// of one request, and a request may have four in all.
+pub(crate) fn unmarked(part: &Part) -> Cow<'_, Part> {
+    let own =
+        match part {
+            Part::Media(media) => without_mark(&media.fields)
+                .map(|fields| Media { fields, ..(**media).clone() }.into()),
+            Part::Text(text) => text.fields.as_deref().and_then(without_mark).map(|fields| {
+                let fields = (!fields.is_empty()).then(|| Box::new(fields));
+                Part::Text(Text { text: text.text.clone(), fields })
+            }),
+            Part::ToolCall(call) => without_mark(&call.fields)
+                .map(|fields| ToolCall { fields, ..(**call).clone() }.into()),
+            Part::ToolResult(result) => without_mark(&result.fields)
+                .map(|fields| ToolResult { fields, ..(**result).clone() }.into()),
+            Part::Json(_) | Part::Reasoning(_) => None,
+        };
+    own.map_or(Cow::Borrowed(part), Cow::Owned)
+}
+
+fn without_mark(fields: &Fields) -> Option<Fields> {
+    let kept = kept(&ORIGIN, fields)?;
+    kept.0.iter().find(|(name, _)| name == CACHE_MARK)?;
+    let mut own = keep(&ORIGIN, &kept.others(&[CACHE_MARK]));
+    for (name, value) in fields.iter().filter(|(name, _)| *name != ORIGIN.as_str()) {
+        own.push(name, value.clone());
+    }
+    Some(own)
 }
 
 /// Reads a system prompt: a text, or blocks.
 pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
     let message = Message::new(Role::System, content(value)?);
     let mut out = JsonWriter::default();
-    write_system(std::slice::from_ref(&message), &mut out);
+    write_prompt(&message, |_| false, &mut out);
     let same = out.finish() == value.get();
     Ok(if same { message } else { message.with_source(ORIGIN, value.get()) })
 }
@@ -217,29 +291,29 @@ fn write_content(parts: &[Part], plain: bool, out: &mut JsonWriter) {
         [Part::Text(Text { text, fields: None })] if plain => out.text(text),
         _ => {
             out.begin(b'[');
-            write_blocks(parts, out);
+            write_blocks(parts, |_| false, out);
             out.end(b']');
         }
     }
 }
 
-fn write_block(part: &Part, out: &mut JsonWriter) {
+fn write_block(part: &Part, mark: bool, out: &mut JsonWriter) {
     match part {
-        Part::Text(text) => write_text(&text.text, text.fields.as_deref(), out),
+        Part::Text(text) => write_text(&text.text, text.fields.as_deref(), mark, out),
         Part::Reasoning(reasoning) if reasoning.origin == ORIGIN => {
             begin("thinking", out);
             out.text_member("thinking", &reasoning.text);
             if let Some(signature) = &reasoning.signature {
                 out.text_member("signature", signature);
             }
-            end(&reasoning.fields, &["type", "thinking", "signature"], out);
+            end(&reasoning.fields, &["type", "thinking", "signature"], mark, out);
         }
         Part::ToolCall(call) => {
             begin("tool_use", out);
             out.text_member("id", &call.id);
             out.text_member("name", &call.name);
             out.raw_member("input", &arguments_object(&call.arguments));
-            end(&call.fields, &["type", "id", "name", "input"], out);
+            end(&call.fields, &["type", "id", "name", "input"], mark, out);
         }
         Part::ToolResult(result) => {
             begin("tool_result", out);
@@ -251,23 +325,23 @@ fn write_block(part: &Part, out: &mut JsonWriter) {
             if result.is_error {
                 out.raw_member("is_error", "true");
             }
-            end(&result.fields, &["type", "tool_use_id", "content", "is_error"], out);
+            end(&result.fields, &["type", "tool_use_id", "content", "is_error"], mark, out);
         }
-        Part::Media(media) => write_media(media, out),
+        Part::Media(media) => write_media(media, mark, out),
         Part::Json(raw) if accepts(&ORIGIN, raw) => out.raw(raw.as_str()),
         Part::Json(_) | Part::Reasoning(_) => {}
     }
 }
 
-fn write_text(text: &str, fields: Option<&Fields>, out: &mut JsonWriter) {
+fn write_text(text: &str, fields: Option<&Fields>, mark: bool, out: &mut JsonWriter) {
     begin("text", out);
     out.text_member("text", text);
-    end(fields.unwrap_or(&Fields::EMPTY), &["type", "text"], out);
+    end(fields.unwrap_or(&Fields::EMPTY), &["type", "text"], mark, out);
 }
 
-fn write_media(media: &Media, out: &mut JsonWriter) {
+fn write_media(media: &Media, mark: bool, out: &mut JsonWriter) {
     let (name, mime) = match media.kind {
-        MediaKind::Audio => return write_text(&placeholder(media), None, out),
+        MediaKind::Audio => return write_text(&placeholder(media), None, mark, out),
         MediaKind::File => ("document", "application/pdf"),
         MediaKind::Image => ("image", "image/png"),
     };
@@ -289,7 +363,7 @@ fn write_media(media: &Media, out: &mut JsonWriter) {
         }
     }
     out.end(b'}');
-    end(&media.fields, &["type", "source"], out);
+    end(&media.fields, &["type", "source"], mark, out);
 }
 
 fn begin(kind: &str, out: &mut JsonWriter) {
@@ -297,7 +371,10 @@ fn begin(kind: &str, out: &mut JsonWriter) {
     out.text_member("type", kind);
 }
 
-fn end(fields: &Fields, taken: &[&str], out: &mut JsonWriter) {
+fn end(fields: &Fields, taken: &[&str], mark: bool, out: &mut JsonWriter) {
     write_kept(&ORIGIN, fields, taken, out);
+    if mark {
+        out.raw_member(CACHE_MARK, r#"{"type":"ephemeral"}"#);
+    }
     out.end(b'}');
 }

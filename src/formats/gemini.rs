@@ -128,6 +128,7 @@ fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String>
         (None, None) if members.get("role").is_none() => Role::User,
         _ => return Err(bad_role(members.get("role"), "model or user")),
     };
+    let is_system = role.is_system();
     let list = match members.get("parts") {
         Some(value) => elements(value)
             .ok_or_else(|| format!("the parts are a list, this is {}", kind(value.get())))?,
@@ -139,7 +140,10 @@ fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String>
     let message = Message::new(role, parts).with_fields(unknown);
 
     let mut out = JsonWriter::default();
-    write_message(&message, &CallNames::default(), &mut out);
+    match is_system {
+        true => write_system(std::slice::from_ref(&message), &mut out),
+        false => write_message(&message, &CallNames::default(), &mut out),
+    }
     if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
 }
 
@@ -150,40 +154,52 @@ pub(crate) fn write_message(message: &Message, names: &CallNames, out: &mut Json
     }
     out.begin(b'{');
     out.text_member("role", role(message));
-    out.key("parts");
-    out.begin(b'[');
-    write_parts(message.parts(), names, out);
-    out.end(b']');
+    write_parts([message], names, out);
     write_kept(&ORIGIN, message.fields(), &["role", "parts"], out);
     out.end(b'}');
 }
 
-/// Returns the role that a message has in this format.
-pub(crate) fn role(message: &Message) -> &'static str {
-    if message.role() == Role::Assistant { "model" } else { "user" }
-}
-
-/// Writes system messages as one instruction.
-pub(crate) fn write_system(messages: &[Message], out: &mut JsonWriter) {
-    let names = CallNames::default();
-    if let [message] = messages {
-        return write_message(message, &names, out);
+/// Writes messages of one role as one content.
+pub(crate) fn write_joined(messages: &[&Message], names: &CallNames, out: &mut JsonWriter) {
+    let [first, others @ ..] = messages else { return };
+    if others.is_empty() {
+        return write_message(first, names, out);
     }
     out.begin(b'{');
-    out.key("parts");
-    out.begin(b'[');
-    for message in messages {
-        write_parts(message.parts(), &names, out);
-    }
-    out.end(b']');
+    out.text_member("role", role(first));
+    write_parts(messages.iter().copied(), names, out);
     out.end(b'}');
 }
 
-/// Writes the parts of a message into a list that is open.
-pub(crate) fn write_parts(parts: &[Part], names: &CallNames, out: &mut JsonWriter) {
-    for part in parts {
+/// Writes system messages as one instruction, which needs no role.
+pub(crate) fn write_system(messages: &[Message], out: &mut JsonWriter) {
+    let lone = if let [message] = messages { Some(message) } else { None };
+    if let Some(source) = lone.and_then(|message| message.source(&ORIGIN)) {
+        return out.raw(source);
+    }
+    out.begin(b'{');
+    write_parts(messages, &CallNames::default(), out);
+    if let Some(message) = lone {
+        write_kept(&ORIGIN, message.fields(), &["role", "parts"], out);
+    }
+    out.end(b'}');
+}
+
+fn role(message: &Message) -> &'static str {
+    if message.role() == Role::Assistant { "model" } else { "user" }
+}
+
+fn write_parts<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    names: &CallNames,
+    out: &mut JsonWriter,
+) {
+    out.key("parts");
+    out.begin(b'[');
+    for part in messages.into_iter().flat_map(Message::parts) {
         write_part(part, names, out);
     }
+    out.end(b']');
 }
 
 /// Makes ids where there are none.

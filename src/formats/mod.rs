@@ -244,7 +244,7 @@ fn placeholder(media: &Media) -> String {
 
 /// Returns true where an opaque part may be sent to a provider: it is its own,
 /// or of no known provider.
-fn accepts(format: &Origin, raw: &RawJson) -> bool {
+pub(crate) fn accepts(format: &Origin, raw: &RawJson) -> bool {
     owner(raw).is_none_or(|owner| owner == *format)
 }
 
@@ -258,7 +258,7 @@ fn owner(raw: &RawJson) -> Option<Origin> {
     Some(match kind.as_str() {
         "compaction" if members.get("encrypted_content").is_some() => Origin::OpenAiResponses,
         "compaction" | "container_upload" | "document" | "mcp_tool_use" | "redacted_thinking"
-        | "search_result" | "server_tool_use" | "tool_addition" | "tool_reference"
+        | "search_result" | "server_tool_use" | "thinking" | "tool_addition" | "tool_reference"
         | "tool_result" | "tool_use" => Origin::Anthropic,
         "custom" | "file" | "image_url" | "input_audio" | "refusal" | "video_url" => {
             Origin::OpenAiChat
@@ -272,7 +272,9 @@ fn owner(raw: &RawJson) -> Option<Origin> {
         | "reasoning" => Origin::OpenAiResponses,
         kind if kind.ends_with("_tool_result") => Origin::Anthropic,
         kind if kind.ends_with("_call") || kind.ends_with("_output") => Origin::OpenAiResponses,
-        kind if kind.starts_with("input_") => Origin::OpenAiResponses,
+        kind if kind.starts_with("input_") || kind.starts_with("output_") => {
+            Origin::OpenAiResponses
+        }
         _ => return None,
     })
 }

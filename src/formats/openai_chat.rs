@@ -3,15 +3,18 @@
 //! Messages have this form in the crate's own serde form too; see
 //! [`Message`].
 
+use std::borrow::Cow;
+
 pub use super::reply::openai_chat::parse_reply;
 
 use super::{Conversation, accepts, body, each, placeholder};
 use crate::{
     error::Result,
     message::{
-        Fields, Media, MediaSource, Message, Origin, Part, Role,
+        Fields, Media, MediaSource, Message, Origin, Part, Reasoning, Role, Text, ToolCall,
+        ToolResult,
         json::JsonWriter,
-        write::{belongs_to_calls, is_plain, openai_media},
+        write::{is_plain, openai_media},
     },
 };
 
@@ -66,24 +69,25 @@ pub(crate) fn write_message(message: &Message, out: &mut JsonWriter) {
         return out.raw(&message.wire_json());
     }
     let is_tool = message.role() == Role::Tool;
+    let rest = |parts: Vec<Part>| {
+        let rest = message.of_parts(parts);
+        match own_fields(message.fields()) {
+            Some(fields) => rest.with_fields(fields),
+            None => rest,
+        }
+    };
     let (results, others): (Vec<_>, Vec<_>) =
         message.parts().iter().partition(|part| matches!(part, Part::ToolResult(_)));
     for result in &results {
-        let answer = Message::new(Role::Tool, [native_part(result)].into_iter().flatten());
-        let name = message.name().filter(|_| is_tool);
-        let answer = if let Some(name) = name { answer.with_name(name) } else { answer };
-        let fields = if is_tool { foreign_out(message.fields()) } else { Fields::EMPTY };
-        out.raw(&answer.with_fields(fields).wire_json());
+        let parts = native_part(result).map(Cow::into_owned).into_iter().collect();
+        let answer = if is_tool { rest(parts) } else { Message::new(Role::Tool, parts) };
+        out.raw(&answer.wire_json());
     }
     if is_tool || (others.is_empty() && !results.is_empty()) {
         return;
     }
-    let parts = arranged(others.into_iter().filter_map(native_part).collect());
-    let mut rest = Message::new(message.role(), parts).with_fields(foreign_out(message.fields()));
-    if let Some(name) = message.name() {
-        rest = rest.with_name(name);
-    }
-    out.raw(&rest.wire_json());
+    let others = others.into_iter().filter_map(native_part).map(Cow::into_owned);
+    out.raw(&rest(arranged(others.collect())).wire_json());
 }
 
 /// Returns true where the message's own form holds nothing but what `OpenAI`
@@ -96,28 +100,21 @@ fn is_native(message: &Message) -> bool {
         (_, parts) => parts,
     };
     let thoughts = parts.iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
+    let is_own = |part: &Part| match part {
+        Part::Json(_) if from_here => true,
+        part => matches!(native_part(part), Some(Cow::Borrowed(_))),
+    };
     thoughts <= 1
         && parts.is_sorted_by_key(place)
-        && parts.iter().all(|part| is_native_part(part, from_here))
-        && !has_foreign(message.fields())
-}
-
-fn is_native_part(part: &Part, from_here: bool) -> bool {
-    match part {
-        Part::Text(text) => text.fields.as_deref().is_none_or(|fields| !has_foreign(fields)),
-        Part::ToolCall(call) => !has_foreign(&call.fields),
-        Part::Json(raw) => from_here || accepts(&ORIGIN, raw),
-        Part::Media(media) => !has_foreign(&media.fields) && openai_media(media).is_some(),
-        Part::Reasoning(reasoning) => is_plain(reasoning),
-        Part::ToolResult(_) => false,
-    }
+        && parts.iter().all(is_own)
+        && own_fields(message.fields()).is_none()
 }
 
 /// Returns where a part stands: a thought first, the calls last.
 fn place(part: &Part) -> u8 {
     match part {
         Part::Reasoning(_) => 0,
-        part if belongs_to_calls(part) => 2,
+        Part::ToolCall(_) => 2,
         _ => 1,
     }
 }
@@ -135,50 +132,59 @@ fn arranged(mut parts: Vec<Part>) -> Vec<Part> {
 }
 
 /// Returns the part as `OpenAI` knows it, if it does.
-fn native_part(part: &Part) -> Option<Part> {
-    let mut part = part.clone();
-    match &mut part {
-        Part::Text(text) => {
-            text.fields = text.fields.take().map(|fields| Box::new(foreign_out(&fields)));
-            text.fields.take_if(|fields| fields.is_empty());
+pub(crate) fn native_part(part: &Part) -> Option<Cow<'_, Part>> {
+    let own = match part {
+        Part::Json(raw) => return accepts(&ORIGIN, raw).then_some(Cow::Borrowed(part)),
+        Part::Media(media) => native_media(media),
+        Part::Reasoning(reasoning) if reasoning.origin != ORIGIN => return None,
+        Part::Reasoning(reasoning) => {
+            (!is_plain(reasoning)).then(|| Reasoning::new(&*reasoning.text, ORIGIN).into())
         }
-        Part::ToolCall(call) => call.fields = foreign_out(&call.fields),
+        Part::Text(text) => text.fields.as_deref().and_then(own_fields).map(|fields| {
+            let fields = (!fields.is_empty()).then(|| Box::new(fields));
+            Part::Text(Text { text: text.text.clone(), fields })
+        }),
+        Part::ToolCall(call) => {
+            own_fields(&call.fields).map(|fields| ToolCall { fields, ..(**call).clone() }.into())
+        }
         Part::ToolResult(result) => {
-            result.fields = Fields::EMPTY;
-            result.content = result.content.iter().filter_map(native_part).collect();
+            let content = result.content.iter().filter_map(native_part).map(Cow::into_owned);
+            let content = content.collect();
+            Some(ToolResult { content, fields: Fields::EMPTY, ..(**result).clone() }.into())
         }
-        Part::Reasoning(reasoning) if reasoning.origin == ORIGIN => {
-            reasoning.fields = Fields::EMPTY;
-            reasoning.signature = None;
-        }
-        Part::Json(raw) if accepts(&ORIGIN, raw) => {}
-        Part::Media(media) => return Some(native_media(media)),
-        Part::Json(_) | Part::Reasoning(_) => return None,
-    }
-    Some(part)
+    };
+    Some(own.map_or(Cow::Borrowed(part), Cow::Owned))
 }
 
-fn native_media(media: &Media) -> Part {
-    let mut known = Media { alt: None, fields: foreign_out(&media.fields), ..media.clone() };
+/// Returns media as a part of `OpenAI`'s, or the text that stands for it, where
+/// it is not one already.
+fn native_media(media: &Media) -> Option<Part> {
+    let fields = own_fields(&media.fields);
+    if fields.is_none() && openai_media(media).is_some() {
+        return None;
+    }
+    let fields = fields.unwrap_or_else(|| media.fields.clone());
+    let mut known = Media { alt: None, fields, ..media.clone() };
     if !matches!(known.source, MediaSource::Base64(_)) {
         known.mime = None;
     }
-    match openai_media(&known) {
+    Some(match openai_media(&known) {
         Some(_) => known.into(),
         None => Part::text(placeholder(media)),
-    }
+    })
 }
 
+/// The names under which messages and parts keep what other formats added.
 const FOREIGN: [&str; 3] = ["anthropic", "gemini", "openai_responses"];
 
-fn has_foreign(fields: &Fields) -> bool {
-    fields.iter().any(|(name, _)| FOREIGN.contains(&name))
-}
-
-fn foreign_out(fields: &Fields) -> Fields {
+/// Returns the fields that are not another format's, where that is not all.
+fn own_fields(fields: &Fields) -> Option<Fields> {
+    if !fields.iter().any(|(name, _)| FOREIGN.contains(&name)) {
+        return None;
+    }
     let mut own = Fields::EMPTY;
     for (name, value) in fields.iter().filter(|(name, _)| !FOREIGN.contains(name)) {
         own.push(name, value.clone());
     }
-    own
+    Some(own)
 }

@@ -179,6 +179,16 @@ impl Message {
         self
     }
 
+    /// Creates a message of other parts that has this one's role, name and
+    /// fields, and nothing else of it.
+    pub(crate) fn of_parts(&self, parts: impl IntoIterator<Item = Part>) -> Self {
+        let other = Self::new(self.role, parts).with_fields(self.fields().clone());
+        match self.name() {
+            Some(name) => other.with_name(name),
+            None => other,
+        }
+    }
+
     /// Adds a tool call: its id, the tool's name, and the arguments as JSON
     /// text, which is kept as it is.
     #[must_use]

@@ -260,20 +260,26 @@ fn calls(members: &Members<'_>) -> Result<Vec<Part>, String> {
 pub(crate) fn tool_call(value: &RawValue) -> Part {
     let known = || {
         let members = Members::of(value.get())?;
-        if members.text("type").is_some_and(|kind| kind != "function") {
-            return None;
-        }
-        let function = members.object("function")?;
+        let kind = members.text("type");
+        let (kind, input) = match kind.as_deref() {
+            None | Some("function") => ("function", "arguments"),
+            Some(write::CUSTOM) => (write::CUSTOM, "input"),
+            Some(_) => return None,
+        };
+        let inner = members.object(kind)?;
         let mut call = ToolCall::new(
             members.text_or_number("id").unwrap_or_default(),
-            function.text("name").unwrap_or_default(),
-            arguments(&function, "arguments"),
+            inner.text("name").unwrap_or_default(),
+            arguments(&inner, input),
         );
-        call.fields = members.others(&["id", "type", "function"]);
-        if let Some(inner) = write::object(&function.others(&["name", "arguments"])) {
-            call.fields.push("function", inner);
+        call.fields = members.others(&["id", "type", kind]);
+        let unknown = write::object(&inner.others(&["name", input]));
+        let mark = || RawJson::parse("{}").ok().filter(|_| kind == write::CUSTOM);
+        if let Some(inner) = unknown.or_else(mark) {
+            call.fields.push(kind, inner);
         }
-        Some(call.into())
+        // A function's call may hold what tells a custom one apart.
+        (write::is_custom(&call) == (kind == write::CUSTOM)).then(|| call.into())
     };
     known().unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
 }

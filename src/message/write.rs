@@ -16,6 +16,8 @@ pub(crate) const TEXT: &[&str] = &["type", "text"];
 pub(crate) const REASONING: &[&str] = &["type", "text", "signature", "origin"];
 pub(crate) const TOOL_CALL: &[&str] = &["type", "id", "name", "arguments"];
 pub(crate) const TOOL_RESULT: &[&str] = &["type", "call_id", "content", "is_error"];
+/// The type of a custom tool's call, and the field that tells it apart.
+pub(crate) const CUSTOM: &str = "custom";
 /// What the objects inside the media parts of OpenAI hold.
 const INNER: &[&str] = &["url", "data", "format", "file_id", "file_data"];
 pub(crate) const MEDIA: &[&str] = &["type", "kind", "base64", "reference", "url", "mime", "alt"];
@@ -180,7 +182,7 @@ fn write_body(parts: &[Part], out: &mut JsonWriter) {
         [Part::Reasoning(reasoning), rest @ ..] if is_plain(reasoning) => (Some(reasoning), rest),
         _ => (None, parts),
     };
-    let calls = rest.iter().rev().take_while(|part| belongs_to_calls(part)).count();
+    let calls = rest.iter().rev().take_while(|part| matches!(part, Part::ToolCall(_))).count();
     let (content, calls) = rest.split_at(rest.len().saturating_sub(calls));
     write_content(content, out);
     if let Some(thought) = thought {
@@ -202,34 +204,26 @@ pub(crate) fn is_plain(reasoning: &Reasoning) -> bool {
         && reasoning.fields.is_empty()
 }
 
-pub(crate) fn belongs_to_calls(part: &Part) -> bool {
-    match part {
-        Part::ToolCall(_) => true,
-        Part::Json(raw) => {
-            Members::of(raw.as_str()).is_some_and(|it| it.text("type").as_deref() == Some("custom"))
-        }
-        _ => false,
-    }
+/// Returns true for the call of a custom tool, whose arguments are any text.
+/// It has a field of that name: what else the object inside it held.
+pub(crate) fn is_custom(call: &ToolCall) -> bool {
+    call.fields.get(CUSTOM).is_some_and(|inner| inner.as_str().starts_with('{'))
 }
 
 fn write_call(part: &Part, out: &mut JsonWriter) {
-    match part {
-        Part::ToolCall(call) => {
-            out.begin(b'{');
-            out.text_member("id", &call.id);
-            out.text_member("type", "function");
-            out.key("function");
-            out.begin(b'{');
-            out.text_member("name", &call.name);
-            out.text_member("arguments", &call.arguments);
-            write_nested(&call.fields, "function", &["name", "arguments"], out);
-            out.end(b'}');
-            out.fields(&call.fields, &["id", "type", "function"]);
-            out.end(b'}');
-        }
-        Part::Json(raw) => out.raw(raw.as_str()),
-        _ => {}
-    }
+    let Part::ToolCall(call) = part else { return };
+    let (kind, input) = if is_custom(call) { (CUSTOM, "input") } else { ("function", "arguments") };
+    out.begin(b'{');
+    out.text_member("id", &call.id);
+    out.text_member("type", kind);
+    out.key(kind);
+    out.begin(b'{');
+    out.text_member("name", &call.name);
+    out.text_member(input, &call.arguments);
+    write_nested(&call.fields, kind, &["name", input], out);
+    out.end(b'}');
+    out.fields(&call.fields, &["id", "type", kind]);
+    out.end(b'}');
 }
 
 fn write_content(parts: &[Part], out: &mut JsonWriter) {

@@ -14,7 +14,7 @@ pub(crate) use self::{read::Reader, write::write_message};
 use super::{Conversation, body, each};
 use crate::{
     error::Result,
-    message::{Message, Origin, json::JsonWriter},
+    message::{Message, Origin, Part, json::JsonWriter},
 };
 
 pub(super) const NAME: &str = "OpenAI responses";
@@ -48,8 +48,7 @@ pub fn write(conversation: &Conversation) -> String {
     let mut out = JsonWriter::default();
     out.begin(b'{');
     if !conversation.system.is_empty() {
-        let texts: Vec<_> = conversation.system.iter().map(Message::text).collect();
-        out.text_member("instructions", &texts.join("\n\n"));
+        out.text_member("instructions", &instructions(&conversation.system));
     }
     out.key("input");
     out.begin(b'[');
@@ -60,4 +59,10 @@ pub fn write(conversation: &Conversation) -> String {
     out.fields(&conversation.fields, &["input"]);
     out.end(b'}');
     out.finish()
+}
+
+/// Returns system messages as one text.
+pub(crate) fn instructions(messages: &[Message]) -> String {
+    let parts = messages.iter().flat_map(Message::parts);
+    parts.flat_map(Part::texts).collect::<Vec<_>>().join("\n\n")
 }

@@ -2,9 +2,9 @@
 
 use super::ORIGIN;
 use crate::{
-    formats::{accepts, kept, placeholder, write_kept},
+    formats::{accepts, kept, owner, placeholder, write_kept},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Part, RawJson, Role, Text,
+        Fields, Media, MediaKind, MediaSource, Message, Part, RawJson, Reasoning, Role, Text,
         json::{JsonWriter, Members},
         write::to_data_url,
     },
@@ -31,12 +31,11 @@ fn whole_item(fields: &Fields) -> Option<&RawJson> {
 }
 
 fn write_input(message: &Message, out: &mut JsonWriter) {
-    let (results, others): (Vec<_>, Vec<_>) =
-        message.parts().iter().partition(|part| matches!(part, Part::ToolResult(_)));
-    for part in &results {
+    let (items, others): (Vec<_>, Vec<_>) = message.parts().iter().partition(|part| is_item(part));
+    for part in &items {
         write_model_item(part, out);
     }
-    if others.is_empty() && (!results.is_empty() || message.role() == Role::Tool) {
+    if others.is_empty() && (!items.is_empty() || message.role() == Role::Tool) {
         return;
     }
     out.begin(b'{');
@@ -48,6 +47,19 @@ fn write_input(message: &Message, out: &mut JsonWriter) {
     write_input_parts(others.into_iter(), out);
     write_kept(&ORIGIN, message.fields(), &["role", "content"], out);
     out.end(b'}');
+}
+
+/// Opaque JSON of this API is part of a message's content where its type is
+/// that of an input, and else an item of its own, such as a compaction.
+fn is_item(part: &Part) -> bool {
+    match part {
+        Part::ToolResult(_) => true,
+        Part::Json(raw) => {
+            let kind = Members::of(raw.as_str()).and_then(|members| members.text("type"));
+            owner(raw) == Some(ORIGIN) && kind.is_none_or(|kind| !kind.starts_with("input_"))
+        }
+        _ => false,
+    }
 }
 
 fn write_input_parts<'a>(parts: impl Iterator<Item = &'a Part> + Clone, out: &mut JsonWriter) {
@@ -85,17 +97,17 @@ fn write_media(media: &Media, out: &mut JsonWriter) {
         (MediaKind::File, MediaSource::Url(_)) => "file_url",
         (MediaKind::Image, _) => "image_url",
     };
+    let data = match &media.source {
+        MediaSource::Base64(data) => to_data_url(media.mime.as_deref(), data),
+        MediaSource::Reference(value) | MediaSource::Url(value) => Some(value.clone()),
+    };
+    let Some(data) = data else { return write_input_text(&placeholder(media), None, out) };
     out.begin(b'{');
     out.text_member(
         "type",
         if media.kind == MediaKind::File { "input_file" } else { "input_image" },
     );
-    match &media.source {
-        MediaSource::Base64(data) => {
-            out.text_member(name, &to_data_url(media.mime.as_deref(), data).unwrap_or_default());
-        }
-        MediaSource::Reference(value) | MediaSource::Url(value) => out.text_member(name, value),
-    }
+    out.text_member(name, &data);
     write_kept(&ORIGIN, &media.fields, &["type", name], out);
     out.end(b'}');
 }
@@ -104,12 +116,7 @@ fn write_media(media: &Media, out: &mut JsonWriter) {
 fn write_model_item(part: &Part, out: &mut JsonWriter) {
     match part {
         Part::Text(text) => write_spoken(text, out),
-        Part::Reasoning(reasoning) => {
-            // An item that was not made by this API would be refused.
-            if let Some(item) = whole_item(&reasoning.fields) {
-                out.raw(item.as_str());
-            }
-        }
+        Part::Reasoning(reasoning) => write_reasoning(reasoning, out),
         Part::ToolCall(call) => {
             if let Some(item) = whole_item(&call.fields) {
                 return out.raw(item.as_str());
@@ -135,8 +142,34 @@ fn write_model_item(part: &Part, out: &mut JsonWriter) {
             out.end(b'}');
         }
         Part::Json(raw) if accepts(&ORIGIN, raw) => out.raw(raw.as_str()),
-        Part::Json(_) | Part::Media(_) => {}
+        Part::Json(_) => {}
+        Part::Media(media) => write_spoken(&Text::new(placeholder(media)), out),
     }
+}
+
+/// Writes a thought that this API signed: any other would be refused.
+fn write_reasoning(reasoning: &Reasoning, out: &mut JsonWriter) {
+    if let Some(item) = whole_item(&reasoning.fields) {
+        return out.raw(item.as_str());
+    }
+    let Some(signature) = reasoning.signature.as_ref().filter(|_| reasoning.origin == ORIGIN)
+    else {
+        return;
+    };
+    out.begin(b'{');
+    out.text_member("type", "reasoning");
+    out.key("summary");
+    out.begin(b'[');
+    if !reasoning.text.is_empty() {
+        out.begin(b'{');
+        out.text_member("type", "summary_text");
+        out.text_member("text", &reasoning.text);
+        out.end(b'}');
+    }
+    out.end(b']');
+    out.text_member("encrypted_content", signature);
+    write_kept(&ORIGIN, &reasoning.fields, &["type", "summary", "encrypted_content"], out);
+    out.end(b'}');
 }
 
 fn write_spoken(text: &Text, out: &mut JsonWriter) {
