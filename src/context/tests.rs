@@ -198,6 +198,12 @@ fn calls_of_custom_tools_are_answered() {
     let sent = elements(&context.to_anthropic());
     assert_eq!(sent[1]["content"][0]["input"], json!({"arguments": "*** x"}));
 
+    for odd in [r#"{"id":"a","type":"custom"}"#, r#"{"id":"a","type":"mcp","mcp":{}}"#, "7"] {
+        let call = format!(r#"{{"role":"assistant","tool_calls":[{odd}]}}"#);
+        let context = self::context([Message::user("Go"), read(&call)]);
+        assert_eq!(openai_chat(&context)[2]["content"], arrange::NO_RESULT);
+    }
+
     let context = self::context(stored.into_iter().take(2));
     assert_eq!(context.open_calls().len(), 1);
     assert_eq!(openai_chat(&context)[2]["content"], arrange::NO_RESULT);

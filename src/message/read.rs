@@ -253,21 +253,21 @@ fn calls(members: &Members<'_>) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
+/// Reads a call. One of an unknown shape is a call as well, since it waits for
+/// a result: its arguments are all that it holds.
 pub(crate) fn tool_call(value: &RawValue) -> Part {
+    let members = Members::of(value.get()).unwrap_or_default();
+    let id = members.text_or_number("id").unwrap_or_default();
+    let kind = members.text("type").unwrap_or_else(|| "function".into());
     let known = || {
-        let members = Members::of(value.get())?;
-        let kind = members.text("type");
-        let (kind, input) = match kind.as_deref() {
-            None | Some("function") => ("function", "arguments"),
-            Some(write::CUSTOM) => (write::CUSTOM, "input"),
-            Some(_) => return None,
+        let (kind, input) = match kind.as_str() {
+            "function" => ("function", "arguments"),
+            write::CUSTOM => (write::CUSTOM, "input"),
+            _ => return None,
         };
         let inner = members.object(kind)?;
-        let mut call = ToolCall::new(
-            members.text_or_number("id").unwrap_or_default(),
-            inner.text("name").unwrap_or_default(),
-            arguments(&inner, input),
-        );
+        let name = inner.text("name").unwrap_or_default();
+        let mut call = ToolCall::new(&*id, name, arguments(&inner, input));
         call.fields = members.others(&["id", "type", kind]);
         let unknown = write::object(&inner.others(&["name", input]));
         let mark = || RawJson::parse("{}").ok().filter(|_| kind == write::CUSTOM);
@@ -275,9 +275,9 @@ pub(crate) fn tool_call(value: &RawValue) -> Part {
             call.fields.push(kind, inner);
         }
         // A function's call may hold what tells a custom one apart.
-        (write::is_custom(&call) == (kind == write::CUSTOM)).then(|| call.into())
+        (write::is_custom(&call) == (kind == write::CUSTOM)).then_some(call)
     };
-    known().unwrap_or_else(|| Part::json(value))
+    known().unwrap_or_else(|| ToolCall::new(&*id, &*kind, value.get())).into()
 }
 
 /// Returns the arguments of a call: a text as it is, an object as its source.
