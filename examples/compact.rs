@@ -35,6 +35,8 @@
 //! | `outcome` | what was done, in words; `applied` and `dropped` begin so |
 //! | `error` | in place of all this: what was wrong with the line |
 
+#![expect(clippy::print_stdout, reason = "it is there to be looked at")]
+
 use std::{
     error::Error,
     fs,
@@ -98,7 +100,7 @@ enum Provider {
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum With {
     Extractive,
-    /// An OpenAI-compatible endpoint: OPENAI_API_KEY, OPENAI_BASE_URL.
+    /// An OpenAI-compatible endpoint: `OPENAI_API_KEY`, `OPENAI_BASE_URL`.
     Llm,
 }
 
@@ -174,8 +176,8 @@ async fn whole(options: &Options, file: &PathBuf) -> Result<()> {
 }
 
 async fn lines(options: &Options) -> Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for line in io::stdin().lock().lines() {
+    let mut out = io::BufWriter::new(io::stdout());
+    for line in io::BufReader::new(io::stdin()).lines() {
         let line = line?;
         if line.trim().is_empty() {
             continue;

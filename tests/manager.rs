@@ -1,6 +1,13 @@
 //! The manager beside its store: what touches what, and what survives a
 //! future that is dropped.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 mod common;
 
 use std::{future::poll_fn, ops::Range, sync::Arc, task::Poll};
@@ -115,7 +122,8 @@ fn slow() -> (Arc<Slow>, SessionManager) {
 /// Polls a future once and drops it.
 async fn poll_and_drop<F: Future>(future: F) {
     let mut future = Box::pin(future);
-    poll_fn(|cx| Poll::Ready(assert!(future.as_mut().poll(cx).is_pending()))).await;
+    let pending = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await;
+    assert!(pending, "there was nothing to drop");
 }
 
 #[tokio::test]

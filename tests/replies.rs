@@ -1,6 +1,8 @@
 //! A reply becomes a message of the history, and goes back to its provider as
 //! that provider expects it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use serde_json::{Value, json};
 use session_compaction::{
     Message, Part, Result, Role,

@@ -103,12 +103,14 @@ async fn summarize_session_multi_part() {
     sessions.add_messages("chat", messages(0..24)).await.unwrap();
     assert!(sessions.compact("chat", Compact::if_due()).await.applied().is_some());
 
-    let requests = requests.lock().unwrap();
+    let requests = requests.lock().unwrap().clone();
     assert_eq!(requests.len(), 3);
-    let mut parts: Vec<_> =
-        requests.iter().filter(|r| r.part != SummaryPart::Merge).map(texts_of_request).collect();
-    parts.sort_by_key(|part| part[0].len());
-    assert_eq!(parts.concat(), texts_of(&messages(0..20)), "each message once, in order");
+    let part = |wanted| {
+        let of = |part: &SummaryPart| matches!(part, SummaryPart::Part { index, .. } if *index == wanted);
+        texts_of_request(requests.iter().find(|request| of(&request.part)).unwrap())
+    };
+    let parts = [part(0), part(1)].concat();
+    assert_eq!(parts, texts_of(&messages(0..20)), "each message once, in order");
     assert_eq!(sessions.summary("chat").await.unwrap().as_deref(), Some("part 0 + part 1"));
 }
 
@@ -120,7 +122,7 @@ fn texts_of_request(request: &session_compaction::SummaryRequest) -> Vec<String>
 async fn multi_part_keeps_existing_summary() {
     // A model that keeps what it is shown, and nothing else.
     let stub = Stub::new(|request| {
-        let seen = request.existing_summary.iter().map(|text| text.to_string());
+        let seen = request.existing_summary.iter().map(ToString::to_string);
         Ok(seen.chain(["seen".to_owned()]).collect::<Vec<_>>().join(" ").into())
     });
     let sessions = manager(stub);

@@ -14,7 +14,8 @@ pub(crate) fn saw_tooth(values: &[u64], marks: &[usize], limit: u64) -> String {
     let first = |column: usize| column * values.len() / columns;
     // The largest value of a column: what did not fit must not be smoothed away.
     let tops: Vec<u64> = (0..columns)
-        .map(|column| values[first(column)..first(column + 1)].iter().max().copied().unwrap_or(0))
+        .map(|column| values.get(first(column)..first(column + 1)).unwrap_or_default())
+        .map(|column| column.iter().max().copied().unwrap_or(0))
         .collect();
     let top = tops.iter().max().copied().unwrap_or(0).max(limit).max(1);
     let height = |value: u64| (value * HEIGHT as u64 * 8).div_ceil(top);

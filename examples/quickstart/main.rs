@@ -4,6 +4,8 @@
 //!     cargo run --example quickstart             a real coding session, no key, no network
 //!     cargo run --example quickstart -- FILE     a transcript of your own
 
+#![expect(clippy::print_stdout, reason = "it is there to be looked at")]
+
 mod chart;
 
 use std::{env, error::Error, fs};

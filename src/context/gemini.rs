@@ -33,7 +33,9 @@ fn write_contents(arranged: &Arranged<'_>) -> String {
     let mut out = JsonWriter::default();
     out.begin(b'[');
     for joined in messages.chunk_by(|a, b| a.role() == Role::Tool && b.role() == Role::Tool) {
-        joined.iter().for_each(|message| names.learn(message));
+        for message in joined {
+            names.learn(message);
+        }
         write_joined(joined, &names, &mut out);
     }
     out.end(b']');

@@ -188,7 +188,7 @@ fn calls_of_custom_tools_are_answered() {
     let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"p","type":"custom","custom":{"name":"patch","input":"*** x"}}]}"#;
     let read = |text: &str| serde_json::from_str::<Message>(text).unwrap();
     let stored = [Message::user("Go"), read(call), Message::tool_result("p", "done")];
-    let context = self::context(stored.clone());
+    let context = context(stored.clone());
     assert_eq!(context.repaired().count(), 0);
     let sent = checked(&context).to_openai_chat();
     let expected = format!(
@@ -197,6 +197,12 @@ fn calls_of_custom_tools_are_answered() {
     assert_eq!(sent.messages(), expected);
     let sent = elements(&context.to_anthropic());
     assert_eq!(sent[1]["content"][0]["input"], json!({"arguments": "*** x"}));
+
+    for odd in [r#"{"id":"a","type":"custom"}"#, r#"{"id":"a","type":"mcp","mcp":{}}"#, "7"] {
+        let call = format!(r#"{{"role":"assistant","tool_calls":[{odd}]}}"#);
+        let context = self::context([Message::user("Go"), read(&call)]);
+        assert_eq!(openai_chat(&context)[2]["content"], arrange::NO_RESULT);
+    }
 
     let context = self::context(stored.into_iter().take(2));
     assert_eq!(context.open_calls().len(), 1);
@@ -219,6 +225,34 @@ fn each_provider_gets_its_own_messages_back_as_they_were() {
     assert!(context.to_anthropic().messages().contains(anthropic));
     assert!(context.to_gemini().messages().contains(gemini));
     assert!(context.to_openai_responses().messages().contains(responses));
+
+    let marked = r#"{"messages":[{"role":"user", "content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]}"#;
+    let context = self::context(formats::anthropic::parse(marked).unwrap().messages);
+    let expected = r#"[{"role":"user","content":[{"type":"text","text":"Hi"}]}]"#;
+    assert_eq!(context.to_anthropic().messages(), expected);
+}
+
+#[test]
+fn an_item_of_another_tool_keeps_its_type_when_it_is_pruned() {
+    let large = "x".repeat(1000);
+    let call = r#"{"type":"custom_tool_call","call_id":"p","name":"patch", "input":"*** x"}"#;
+    let body = format!(
+        r#"{{"input":[{{"role":"user","content":"Go"}},{call},
+            {{"type":"custom_tool_call_output","call_id":"p", "output":"{large}"}},
+            {{"role":"assistant","content":"Done."}},{{"role":"user","content":"And?"}}]}}"#
+    );
+    let play = Play::new(formats::openai_responses::parse(&body).unwrap().messages);
+    let whole = play.context(&Request::new());
+    assert!(checked(&whole).to_openai_responses().messages().contains(&large));
+    let rule = Prune { keep: 0, larger_than: 10, batch: 1 };
+    let pruned = play.context(&Request::new().prune(rule));
+    let sent = elements(&checked(&pruned).to_openai_responses());
+    assert_eq!(
+        sent[2],
+        json!({"type": "custom_tool_call_output", "call_id": "p",
+            "output": "[result of patch left out: 1000 characters]"})
+    );
+    assert!(pruned.to_openai_responses().messages().contains(call));
 }
 
 #[test]

@@ -56,18 +56,24 @@ fn messages(body: &Value, provider: Provider) -> Vec<Value> {
     match provider {
         Provider::Anthropic => {
             let mut chat = Chat::of(body.get("system"));
-            list(body.get("messages")).iter().for_each(|message| chat.anthropic(message));
+            for message in list(body.get("messages")) {
+                chat.anthropic(message);
+            }
             chat.messages
         }
         Provider::Gemini => {
             let mut chat = Chat::of(body.pointer("/systemInstruction/parts"));
-            list(body.get("contents")).iter().for_each(|content| chat.gemini(content));
+            for content in list(body.get("contents")) {
+                chat.gemini(content);
+            }
             chat.messages
         }
         Provider::OpenAiChat | Provider::StrictTemplate => list(body.get("messages")).to_vec(),
         Provider::OpenAiResponses => {
             let mut chat = Chat::of(body.get("instructions"));
-            list(body.get("input")).iter().for_each(|item| chat.responses(item));
+            for item in list(body.get("input")) {
+                chat.responses(item);
+            }
             chat.messages
         }
     }
@@ -95,9 +101,9 @@ impl Chat {
         let content = message.get("content").unwrap_or(&Value::Null);
         if role == "assistant" {
             let (calls, said) = split(list(Some(content)), |block| is(block, "tool_use"));
-            let ids = calls.iter().map(|call| text(call.get("id")).to_owned()).collect();
+            let ids: Vec<_> = calls.iter().map(|call| text(call.get("id")).to_owned()).collect();
             let said = if content.is_array() { json!(said) } else { content.clone() };
-            return self.ask(ids, said);
+            return self.ask(&ids, &said);
         }
         let blocks = list(Some(content));
         if blocks.is_empty() {
@@ -122,7 +128,7 @@ impl Chat {
             parts.iter().filter_map(|part| part.get("functionResponse")).collect();
         if text(content.get("role")) == "model" {
             let calls: Vec<_> = calls.iter().filter_map(|part| part.get("functionCall")).collect();
-            return self.ask(gemini_ids(&calls), json!(said));
+            return self.ask(&gemini_ids(&calls), &json!(said));
         }
         if answers.is_empty() {
             self.say(text(content.get("role")), &json!(said));
@@ -152,7 +158,7 @@ impl Chat {
         self.push(json!({"role": role, "content": content}));
     }
 
-    fn ask(&mut self, ids: Vec<String>, said: Value) {
+    fn ask(&mut self, ids: &[String], said: &Value) {
         let calls: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
         self.push(json!({"role": "assistant", "content": said, "tool_calls": calls}));
     }
@@ -163,7 +169,7 @@ impl Chat {
 
     fn add(&mut self, call: Option<&str>, said: &[Value]) {
         if !self.is_open {
-            self.ask(Vec::new(), json!([]));
+            self.ask(&[], &json!([]));
             self.is_open = true;
         }
         let Some(open) = self.messages.last_mut() else { return };

@@ -13,13 +13,13 @@ use serde_json::value::RawValue;
 
 use super::{
     Conversation, accepts, arguments_object, bad_role, body, each, keep, kept, placeholder,
-    write_kept,
+    with_source, write_body, write_kept,
 };
 use crate::{
     error::{Error, Result},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role,
-        Text, ToolCall, ToolResult,
+        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, Reasoning, Role, Text,
+        ToolCall, ToolResult,
         json::{JsonWriter, Members, elements, text_of},
         read::kind,
     },
@@ -52,21 +52,7 @@ pub fn parse(text: &str) -> Result<Conversation> {
 /// Writes a request body: system, messages, and the other fields.
 #[must_use]
 pub fn write(conversation: &Conversation) -> String {
-    let mut out = JsonWriter::default();
-    out.begin(b'{');
-    if !conversation.system.is_empty() {
-        out.key("system");
-        write_system(&conversation.system, &mut out);
-    }
-    out.key("messages");
-    out.begin(b'[');
-    for message in &conversation.messages {
-        write_message(message, &mut out);
-    }
-    out.end(b']');
-    out.fields(&conversation.fields, &["messages"]);
-    out.end(b'}');
-    out.finish()
+    write_body(conversation, ["system", "messages"], write_system, write_message)
 }
 
 /// Reads one message, or says what is wrong with it.
@@ -76,10 +62,7 @@ pub(crate) fn read_message(value: &RawValue) -> Result<Message, String> {
         .ok_or_else(|| format!("a message is a JSON object, this is {}", kind(json)))?;
     let unknown = keep(&ORIGIN, &members.others(&["role", "content"]));
     let message = read_spoken(&members)?.with_fields(unknown);
-
-    let mut out = JsonWriter::default();
-    write_message(&message, &mut out);
-    if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
+    Ok(with_source(message, ORIGIN, json, write_message))
 }
 
 /// Reads role and content alone: an answer holds more, which a request may not.
@@ -186,10 +169,10 @@ pub(crate) fn unmarked(part: &Part) -> Cow<'_, Part> {
         match part {
             Part::Media(media) => without_mark(&media.fields)
                 .map(|fields| Media { fields, ..(**media).clone() }.into()),
-            Part::Text(text) => text.fields.as_deref().and_then(without_mark).map(|fields| {
-                let fields = (!fields.is_empty()).then(|| Box::new(fields));
-                Part::Text(Text { text: text.text.clone(), fields })
-            }),
+            Part::Text(text) => {
+                let fields = text.fields.as_deref().and_then(without_mark);
+                fields.map(|fields| Part::text_with(&*text.text, fields))
+            }
             Part::ToolCall(call) => without_mark(&call.fields)
                 .map(|fields| ToolCall { fields, ..(**call).clone() }.into()),
             Part::ToolResult(result) => without_mark(&result.fields)
@@ -212,10 +195,8 @@ fn without_mark(fields: &Fields) -> Option<Fields> {
 /// Reads a system prompt: a text, or blocks.
 pub(crate) fn read_system(value: &RawValue) -> Result<Message, String> {
     let message = Message::new(Role::System, content(value)?);
-    let mut out = JsonWriter::default();
-    write_prompt(&message, |_| false, &mut out);
-    let same = out.finish() == value.get();
-    Ok(if same { message } else { message.with_source(ORIGIN, value.get()) })
+    let write = |message: &Message, out: &mut JsonWriter| write_prompt(message, |_| false, out);
+    Ok(with_source(message, ORIGIN, value.get(), write))
 }
 
 fn content(value: &RawValue) -> Result<Vec<Part>, String> {
@@ -228,18 +209,14 @@ fn content(value: &RawValue) -> Result<Vec<Part>, String> {
 }
 
 pub(crate) fn block(value: &RawValue) -> Part {
-    known_block(value).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+    known_block(value).unwrap_or_else(|| Part::json(value))
 }
 
 fn known_block(value: &RawValue) -> Option<Part> {
     let members = Members::of(value.get())?;
     let unknown = |known: &[&str]| keep(&ORIGIN, &members.others(known));
     Some(match members.text("type")?.as_str() {
-        "text" => {
-            let fields = unknown(&["type", "text"]);
-            let fields = (!fields.is_empty()).then(|| Box::new(fields));
-            Part::Text(Text { text: members.text("text")?, fields })
-        }
+        "text" => Part::text_with(members.text("text")?, unknown(&["type", "text"])),
         "thinking" => {
             let mut reasoning = Reasoning::new(members.text("thinking")?, ORIGIN);
             reasoning.signature = members.text("signature");

@@ -4,21 +4,20 @@
 //! an id gets one made of the function's name and its place among the calls of
 //! that name in its content, and is written without one again.
 
-pub use super::reply::gemini::parse_reply;
-
-use std::collections::HashMap;
+use std::{collections::HashMap, slice};
 
 use serde_json::value::RawValue;
 
+pub use super::reply::gemini::parse_reply;
 use super::{
     Conversation, accepts, arguments_object, bad_role, body, each, keep, kept, media_of,
-    placeholder, write_kept,
+    placeholder, with_source, write_body, write_kept,
 };
 use crate::{
     error::{Error, Result},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role,
-        Text, ToolCall, ToolResult,
+        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, Reasoning, Role, ToolCall,
+        ToolResult,
         json::{JsonWriter, Members, elements, text_of},
         read::kind,
         write::object,
@@ -54,22 +53,10 @@ pub fn parse(text: &str) -> Result<Conversation> {
 #[must_use]
 pub fn write(conversation: &Conversation) -> String {
     let mut names = CallNames::default();
-    let mut out = JsonWriter::default();
-    out.begin(b'{');
-    if !conversation.system.is_empty() {
-        out.key("systemInstruction");
-        write_system(&conversation.system, &mut out);
-    }
-    out.key("contents");
-    out.begin(b'[');
-    for message in &conversation.messages {
+    write_body(conversation, ["systemInstruction", "contents"], write_system, |message, out| {
         names.learn(message);
-        write_message(message, &names, &mut out);
-    }
-    out.end(b']');
-    out.fields(&conversation.fields, &["contents"]);
-    out.end(b'}');
-    out.finish()
+        write_message(message, &names, out);
+    })
 }
 
 /// The names of the functions that were called, which a result repeats.
@@ -128,7 +115,6 @@ fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String>
         (None, None) if members.get("role").is_none() => Role::User,
         _ => return Err(bad_role(members.get("role"), "model or user")),
     };
-    let is_system = role.is_system();
     let list = match members.get("parts") {
         Some(value) => elements(value)
             .ok_or_else(|| format!("the parts are a list, this is {}", kind(value.get())))?,
@@ -138,13 +124,10 @@ fn read_content(value: &RawValue, role: Option<Role>) -> Result<Message, String>
     let parts: Vec<Part> = list.into_iter().map(|value| part(value, &mut ids)).collect();
     let unknown = keep(&ORIGIN, &members.others(&["role", "parts"]));
     let message = Message::new(role, parts).with_fields(unknown);
-
-    let mut out = JsonWriter::default();
-    match is_system {
-        true => write_system(std::slice::from_ref(&message), &mut out),
-        false => write_message(&message, &CallNames::default(), &mut out),
-    }
-    if out.finish() == json { Ok(message) } else { Ok(message.with_source(ORIGIN, json)) }
+    Ok(with_source(message, ORIGIN, json, |message, out| match message.role() {
+        Role::System => write_system(slice::from_ref(message), out),
+        _ => write_message(message, &CallNames::default(), out),
+    }))
 }
 
 /// Writes a message as a content; several of one role in a row are allowed.
@@ -222,7 +205,7 @@ fn is_made(id: &str, name: &str) -> bool {
 }
 
 fn part(value: &RawValue, ids: &mut Ids) -> Part {
-    known_part(value, ids).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+    known_part(value, ids).unwrap_or_else(|| Part::json(value))
 }
 
 fn known_part(value: &RawValue, ids: &mut Ids) -> Option<Part> {
@@ -235,9 +218,7 @@ fn known_part(value: &RawValue, ids: &mut Ids) -> Option<Part> {
             reasoning.fields = unknown(&["text", "thought", SIGNATURE]);
             return Some(reasoning.into());
         }
-        let fields = unknown(&["text"]);
-        let fields = (!fields.is_empty()).then(|| Box::new(fields));
-        return Some(Part::Text(Text { text, fields }));
+        return Some(Part::text_with(text, unknown(&["text"])));
     }
     if let Some(inner) = members.object("functionCall") {
         let name = inner.text("name")?;

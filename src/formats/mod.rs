@@ -193,6 +193,44 @@ fn each<T>(
     list.into_iter().enumerate().map(read).collect()
 }
 
+/// Writes a body: the system prompt and the list of messages under the names
+/// that the format has for them, and the other fields.
+fn write_body(
+    conversation: &Conversation,
+    [system, messages]: [&'static str; 2],
+    write_system: impl FnOnce(&[Message], &mut JsonWriter),
+    mut write_message: impl FnMut(&Message, &mut JsonWriter),
+) -> String {
+    let mut out = JsonWriter::default();
+    out.begin(b'{');
+    if !conversation.system.is_empty() {
+        out.key(system);
+        write_system(&conversation.system, &mut out);
+    }
+    out.key(messages);
+    out.begin(b'[');
+    for message in &conversation.messages {
+        write_message(message, &mut out);
+    }
+    out.end(b']');
+    out.fields(&conversation.fields, &[messages]);
+    out.end(b'}');
+    out.finish()
+}
+
+/// Keeps the text that a message was read from, where writing it anew gives
+/// another one.
+fn with_source(
+    message: Message,
+    format: Origin,
+    source: &str,
+    write: impl FnOnce(&Message, &mut JsonWriter),
+) -> Message {
+    let mut out = JsonWriter::default();
+    write(&message, &mut out);
+    if out.finish() == source { message } else { message.with_source(format, source) }
+}
+
 /// Returns the members that the format's reader does not know, as one field
 /// that bears the format's name.
 fn keep(format: &Origin, unknown: &Fields) -> Fields {
@@ -230,11 +268,7 @@ fn arguments_object(arguments: &str) -> Cow<'_, str> {
 
 /// Returns what to say in place of media that a provider does not take.
 fn placeholder(media: &Media) -> String {
-    let kind = match media.kind {
-        MediaKind::Audio => "audio",
-        MediaKind::File => "file",
-        MediaKind::Image => "image",
-    };
+    let kind = media.kind.as_str();
     match (&media.alt, &media.source) {
         (Some(alt), _) => format!("[{kind}: {alt}]"),
         (None, MediaSource::Url(url)) => format!("[{kind}: {url}]"),

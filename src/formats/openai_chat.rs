@@ -11,8 +11,7 @@ use super::{Conversation, accepts, body, each, placeholder};
 use crate::{
     error::Result,
     message::{
-        Fields, Media, MediaSource, Message, Origin, Part, Reasoning, Role, Text, ToolCall,
-        ToolResult,
+        Fields, Media, MediaSource, Message, Origin, Part, Reasoning, Role, ToolCall, ToolResult,
         json::JsonWriter,
         write::{is_plain, openai_media},
     },
@@ -140,10 +139,10 @@ pub(crate) fn native_part(part: &Part) -> Option<Cow<'_, Part>> {
         Part::Reasoning(reasoning) => {
             (!is_plain(reasoning)).then(|| Reasoning::new(&*reasoning.text, ORIGIN).into())
         }
-        Part::Text(text) => text.fields.as_deref().and_then(own_fields).map(|fields| {
-            let fields = (!fields.is_empty()).then(|| Box::new(fields));
-            Part::Text(Text { text: text.text.clone(), fields })
-        }),
+        Part::Text(text) => {
+            let fields = text.fields.as_deref().and_then(own_fields);
+            fields.map(|fields| Part::text_with(&*text.text, fields))
+        }
         Part::ToolCall(call) => {
             own_fields(&call.fields).map(|fields| ToolCall { fields, ..(**call).clone() }.into())
         }

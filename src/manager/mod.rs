@@ -93,7 +93,6 @@ struct Inner {
 impl SessionManager {
     /// Returns a builder. Without further calls it builds a manager in memory
     /// with the default configuration and no summarizer.
-    #[must_use]
     pub fn builder() -> SessionManagerBuilder {
         SessionManagerBuilder::default()
     }

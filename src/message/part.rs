@@ -1,5 +1,7 @@
 //! The parts of a message.
 
+use serde_json::value::RawValue;
+
 use super::raw::{Fields, RawJson};
 
 /// A piece of a message. Parts are kept whole or dropped whole.
@@ -37,6 +39,17 @@ impl Part {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text::new(text))
+    }
+
+    /// Creates a text part with the fields that came beside the text.
+    pub(crate) fn text_with(text: impl Into<String>, fields: Fields) -> Self {
+        let fields = (!fields.is_empty()).then(|| Box::new(fields));
+        Self::Text(Text { text: text.into(), fields })
+    }
+
+    /// Creates a part of JSON that this crate does not read.
+    pub(crate) fn json(value: &RawValue) -> Self {
+        Self::Json(Box::new(RawJson::from(value)))
     }
 
     /// Returns the readable texts of this part: its own, its alt text, or
@@ -99,6 +112,17 @@ pub enum MediaKind {
     File,
     /// A picture.
     Image,
+}
+
+impl MediaKind {
+    /// Returns the kind's name.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::File => "file",
+            Self::Image => "image",
+        }
+    }
 }
 
 /// Where the bytes of a [`Media`] part are.
@@ -268,7 +292,8 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as the model wrote them: JSON as a rule, kept as text.
     pub arguments: String,
-    /// Fields that this crate does not know.
+    /// Fields that this crate does not know. An object of the name `custom`
+    /// marks the call of one of OpenAI's custom tools, whose arguments are text.
     pub fields: Fields,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role, Text, ToolCall,
+    Media, MediaKind, MediaSource, Message, Origin, Part, RawJson, Reasoning, Role, ToolCall,
     ToolResult,
     json::{Members, elements, text_of},
     write,
@@ -61,7 +61,7 @@ pub(crate) fn part(value: &RawValue) -> Part {
 }
 
 fn part_at(value: &RawValue, depth: u8) -> Part {
-    known_part(value, depth).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+    known_part(value, depth).unwrap_or_else(|| Part::json(value))
 }
 
 fn known_part(value: &RawValue, depth: u8) -> Option<Part> {
@@ -70,11 +70,7 @@ fn known_part(value: &RawValue, depth: u8) -> Option<Part> {
     }
     let members = Members::of(value.get())?;
     Some(match members.text("type")?.as_str() {
-        "text" => {
-            let fields = members.others(write::TEXT);
-            let fields = (!fields.is_empty()).then(|| Box::new(fields));
-            Part::Text(Text { text: members.text("text")?, fields })
-        }
+        "text" => Part::text_with(members.text("text")?, members.others(write::TEXT)),
         "image_url" => image(&members)?.into(),
         "input_audio" => audio(&members)?.into(),
         "file" => file(&members)?.into(),
@@ -105,7 +101,7 @@ fn known_part(value: &RawValue, depth: u8) -> Option<Part> {
         "json" if members.only(&["type", "value"]) => {
             // Null too is a value here, so not through `get`.
             let (_, value) = members.0.iter().find(|(key, _)| key == "value")?;
-            Part::Json(Box::new(RawJson::from(*value)))
+            Part::json(value)
         }
         _ => return None,
     })
@@ -257,21 +253,21 @@ fn calls(members: &Members<'_>) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
+/// Reads a call. One of an unknown shape is a call as well, since it waits for
+/// a result: its arguments are all that it holds.
 pub(crate) fn tool_call(value: &RawValue) -> Part {
+    let members = Members::of(value.get()).unwrap_or_default();
+    let id = members.text_or_number("id").unwrap_or_default();
+    let kind = members.text("type").unwrap_or_else(|| "function".into());
     let known = || {
-        let members = Members::of(value.get())?;
-        let kind = members.text("type");
-        let (kind, input) = match kind.as_deref() {
-            None | Some("function") => ("function", "arguments"),
-            Some(write::CUSTOM) => (write::CUSTOM, "input"),
-            Some(_) => return None,
+        let (kind, input) = match kind.as_str() {
+            "function" => ("function", "arguments"),
+            write::CUSTOM => (write::CUSTOM, "input"),
+            _ => return None,
         };
         let inner = members.object(kind)?;
-        let mut call = ToolCall::new(
-            members.text_or_number("id").unwrap_or_default(),
-            inner.text("name").unwrap_or_default(),
-            arguments(&inner, input),
-        );
+        let name = inner.text("name").unwrap_or_default();
+        let mut call = ToolCall::new(&*id, name, arguments(&inner, input));
         call.fields = members.others(&["id", "type", kind]);
         let unknown = write::object(&inner.others(&["name", input]));
         let mark = || RawJson::parse("{}").ok().filter(|_| kind == write::CUSTOM);
@@ -279,9 +275,9 @@ pub(crate) fn tool_call(value: &RawValue) -> Part {
             call.fields.push(kind, inner);
         }
         // A function's call may hold what tells a custom one apart.
-        (write::is_custom(&call) == (kind == write::CUSTOM)).then(|| call.into())
+        (write::is_custom(&call) == (kind == write::CUSTOM)).then_some(call)
     };
-    known().unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+    known().unwrap_or_else(|| ToolCall::new(&*id, &*kind, value.get())).into()
 }
 
 /// Returns the arguments of a call: a text as it is, an object as its source.

@@ -363,17 +363,12 @@ pub(crate) fn to_data_url(mime: Option<&str>, data: &str) -> Option<String> {
 }
 
 fn write_own_media(media: &Media, out: &mut JsonWriter) {
-    let kind = match media.kind {
-        MediaKind::Audio => "audio",
-        MediaKind::File => "file",
-        MediaKind::Image => "image",
-    };
     let (name, value) = match &media.source {
         MediaSource::Base64(data) => ("base64", data),
         MediaSource::Reference(id) => ("reference", id),
         MediaSource::Url(url) => ("url", url),
     };
-    out.text_member("kind", kind);
+    out.text_member("kind", media.kind.as_str());
     out.text_member(name, value);
     for (name, value) in [("mime", &media.mime), ("alt", &media.alt)] {
         if let Some(value) = value {

@@ -53,6 +53,7 @@ pub trait LlmProvider: fmt::Debug + Send + Sync + 'static {
     async fn chat(&self, request: ChatRequest) -> Result<ChatResponse, ProviderError>;
 
     /// Returns the name that is stored with what it made.
+    #[expect(clippy::unnecessary_literal_bound, reason = "implementors may hold their name")]
     fn name(&self) -> &str {
         "provider"
     }

@@ -104,6 +104,7 @@ impl Snapshot {
     }
 
     /// Returns the messages in order.
+    #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
         self.entries().map(|entry| &entry.message)
     }

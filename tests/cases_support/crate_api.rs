@@ -64,12 +64,12 @@ pub(crate) fn llm_summarizer(
 
 /// The chat request, as JSON body, that the crate would send for a request
 /// which a stub was given.
-pub(crate) fn request_body(request: &SummaryRequest) -> Result<Value, Stop> {
+pub(crate) fn request_body(request: &SummaryRequest) -> Value {
     let messages = request.messages.iter().map(|message| &**message);
     let prompt = build_summarization_prompt(messages, request.existing_summary.as_deref());
     // As `LlmSummarizer` does before it sends anything.
     let prompt = SecretPatterns.redact(&prompt);
-    Ok(serde_json::json!({"messages": [{"role": "user", "content": prompt}]}))
+    serde_json::json!({"messages": [{"role": "user", "content": prompt}]})
 }
 
 /// Tells the session what a provider counted.

@@ -11,7 +11,7 @@ pub use super::reply::openai_responses::parse_reply;
 
 pub(crate) use self::{read::Reader, write::write_message};
 
-use super::{Conversation, body, each};
+use super::{Conversation, body, each, write_body};
 use crate::{
     error::Result,
     message::{Message, Origin, Part, json::JsonWriter},
@@ -45,20 +45,8 @@ pub fn parse(text: &str) -> Result<Conversation> {
 /// Writes a request body: instructions, input items, and the other fields.
 #[must_use]
 pub fn write(conversation: &Conversation) -> String {
-    let mut out = JsonWriter::default();
-    out.begin(b'{');
-    if !conversation.system.is_empty() {
-        out.text_member("instructions", &instructions(&conversation.system));
-    }
-    out.key("input");
-    out.begin(b'[');
-    for message in &conversation.messages {
-        write_message(message, &mut out);
-    }
-    out.end(b']');
-    out.fields(&conversation.fields, &["input"]);
-    out.end(b'}');
-    out.finish()
+    let write_system = |system: &[Message], out: &mut JsonWriter| out.text(&instructions(system));
+    write_body(conversation, ["instructions", "input"], write_system, write_message)
 }
 
 /// Returns system messages as one text.

@@ -4,11 +4,11 @@ use serde_json::value::RawValue;
 
 use super::{ORIGIN, write_message};
 use crate::{
-    formats::{bad_role, keep, media_of},
+    formats::{bad_role, keep, media_of, with_source},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Part, RawJson, Reasoning, Role, Text,
-        ToolCall, ToolResult,
-        json::{JsonWriter, Members, elements, text_of},
+        Fields, Media, MediaKind, MediaSource, Message, Part, RawJson, Reasoning, Role, ToolCall,
+        ToolResult,
+        json::{Members, elements, text_of},
         read::{kind, set_url},
         write::object,
     },
@@ -37,7 +37,7 @@ impl Reader {
             }
             Item::Input(message) => message,
         };
-        self.add(with_source(message, json));
+        self.add(with_source(message, ORIGIN, json, write_message));
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl Reader {
     pub(crate) fn close(&mut self) {
         if !self.source.is_empty() {
             let message = Message::new(Role::Assistant, self.open.drain(..));
-            self.messages.push(with_source(message, &self.source));
+            self.messages.push(with_source(message, ORIGIN, &self.source, write_message));
             self.source.clear();
         }
     }
@@ -79,12 +79,6 @@ impl Reader {
     }
 }
 
-fn with_source(message: Message, source: &str) -> Message {
-    let mut out = JsonWriter::default();
-    write_message(&message, &mut out);
-    if out.finish() == source { message } else { message.with_source(ORIGIN, source) }
-}
-
 enum Item {
     Input(Message),
     Model(Vec<Part>),
@@ -93,7 +87,7 @@ enum Item {
 fn item(value: &RawValue, members: &Members<'_>) -> Result<Item, String> {
     let kind = members.text("type").unwrap_or_else(|| "message".into());
     let call_id = members.text("call_id");
-    let opaque = || Item::Model(vec![Part::Json(Box::new(RawJson::from(value)))]);
+    let opaque = || Item::Model(vec![Part::json(value)]);
     Ok(match (kind.as_str(), call_id) {
         ("message", _) => return message(value, members),
         ("reasoning", _) => Item::Model(vec![reasoning(value, members).into()]),
@@ -180,15 +174,14 @@ fn spoken(value: &RawValue, members: &Members<'_>) -> Vec<Part> {
         }
         (!texts.is_empty()).then_some(texts)
     };
-    texts().unwrap_or_else(|| vec![Part::Json(Box::new(RawJson::from(value)))])
+    texts().unwrap_or_else(|| vec![Part::json(value)])
 }
 
 fn text_part(text: String, mut unknown: Fields, item: &Fields) -> Part {
     if let Some(item) = object(item) {
         unknown.push("item", item);
     }
-    let fields = keep(&ORIGIN, &unknown);
-    Part::Text(Text { text, fields: (!fields.is_empty()).then(|| Box::new(fields)) })
+    Part::text_with(text, keep(&ORIGIN, &unknown))
 }
 
 fn reasoning(value: &RawValue, members: &Members<'_>) -> Reasoning {
@@ -212,7 +205,7 @@ fn text_or_source(value: Option<&RawValue>) -> String {
     value.map_or_else(String::new, |value| text_of(value).unwrap_or_else(|| value.get().to_owned()))
 }
 
-fn output(value: &RawValue) -> Vec<Part> {
+pub(super) fn output(value: &RawValue) -> Vec<Part> {
     input_parts(value).unwrap_or_else(|| vec![Part::text(value.get())])
 }
 
@@ -224,18 +217,14 @@ fn input_parts(value: &RawValue) -> Option<Vec<Part>> {
 }
 
 fn input_part(value: &RawValue) -> Part {
-    known_input_part(value).unwrap_or_else(|| Part::Json(Box::new(RawJson::from(value))))
+    known_input_part(value).unwrap_or_else(|| Part::json(value))
 }
 
 fn known_input_part(value: &RawValue) -> Option<Part> {
     let members = Members::of(value.get())?;
     let unknown = |known: &[&str]| keep(&ORIGIN, &members.others(known));
     Some(match members.text("type")?.as_str() {
-        "input_text" => {
-            let fields = unknown(&["type", "text"]);
-            let fields = (!fields.is_empty()).then(|| Box::new(fields));
-            Part::Text(Text { text: members.text("text")?, fields })
-        }
+        "input_text" => Part::text_with(members.text("text")?, unknown(&["type", "text"])),
         "input_image" => {
             let mut media = Media::new(MediaKind::Image, MediaSource::Url(String::new()));
             match members.text("file_id") {

@@ -1,6 +1,6 @@
 //! From messages to items.
 
-use super::ORIGIN;
+use super::{ORIGIN, read::output};
 use crate::{
     formats::{accepts, kept, owner, placeholder, write_kept},
     message::{
@@ -28,6 +28,27 @@ pub(crate) fn write_message(message: &Message, out: &mut JsonWriter) {
 fn whole_item(fields: &Fields) -> Option<&RawJson> {
     let raw = fields.get(ORIGIN.as_str())?;
     Members::of(raw.as_str())?.text("type").map(|_| raw)
+}
+
+/// Writes an item as it was kept, but for the id and the output where they
+/// were changed since.
+fn write_whole(item: &RawJson, id: &str, content: Option<&[Part]>, out: &mut JsonWriter) {
+    let members = Members::of(item.as_str()).unwrap_or_default();
+    let kept = members.get("output").map(output).unwrap_or_default();
+    let content = content.filter(|content| **content != *kept);
+    if content.is_none() && members.text("call_id").as_deref() == Some(id) {
+        return out.raw(item.as_str());
+    }
+    out.begin(b'{');
+    for (name, value) in &members.0 {
+        out.key(name);
+        match (name.as_str(), content) {
+            ("call_id", _) => out.text(id),
+            ("output", Some(content)) => write_input_parts(content.iter(), out),
+            _ => out.raw(value.get()),
+        }
+    }
+    out.end(b'}');
 }
 
 fn write_input(message: &Message, out: &mut JsonWriter) {
@@ -119,7 +140,7 @@ fn write_model_item(part: &Part, out: &mut JsonWriter) {
         Part::Reasoning(reasoning) => write_reasoning(reasoning, out),
         Part::ToolCall(call) => {
             if let Some(item) = whole_item(&call.fields) {
-                return out.raw(item.as_str());
+                return write_whole(item, &call.id, None, out);
             }
             out.begin(b'{');
             out.text_member("type", "function_call");
@@ -131,7 +152,7 @@ fn write_model_item(part: &Part, out: &mut JsonWriter) {
         }
         Part::ToolResult(result) => {
             if let Some(item) = whole_item(&result.fields) {
-                return out.raw(item.as_str());
+                return write_whole(item, &result.call_id, Some(&result.content), out);
             }
             out.begin(b'{');
             out.text_member("type", "function_call_output");

@@ -16,7 +16,7 @@ impl Check<'_> {
         ensure(!self.asked.is_empty(), || "the model was not asked".into())?;
         let bodies = self.asked.iter().map(|asked| match asked {
             Asked::Http(body) => Ok(body.clone()),
-            Asked::Stub(request) => crate_api::request_body(request),
+            Asked::Stub(request) => Ok(crate_api::request_body(request)),
         });
         bodies.collect()
     }

@@ -45,7 +45,7 @@ impl Check<'_> {
         for asked in &self.asked {
             let body = match asked {
                 Asked::Http(body) => body.clone(),
-                Asked::Stub(request) => crate_api::request_body(request).unwrap_or_default(),
+                Asked::Stub(request) => crate_api::request_body(request),
             };
             seen.extend(strings(&body).into_iter().map(str::to_owned));
         }
