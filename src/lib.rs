@@ -121,3 +121,8 @@ pub use crate::{
 // So that the random histories in tests/common serve the unit tests as well.
 #[cfg(test)]
 extern crate self as session_compaction;
+
+// The README's examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
