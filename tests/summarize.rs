@@ -438,3 +438,26 @@ async fn shutdown_waits_then_cuts_off_and_still_takes_appends() {
     sessions.add_message(cut_off, message(24)).await.unwrap();
     assert!(matches!(sessions.maybe_summarize(cut_off).await, Outcome::ShuttingDown));
 }
+
+#[tokio::test]
+async fn a_compaction_to_a_target_fits_it_or_comes_as_near_as_it_may() {
+    use session_compaction::{ExtractiveSummarizer, Message, Request};
+    let sessions = manager(ExtractiveSummarizer::default());
+    sessions.add_messages("chat", messages(0..60)).await.unwrap();
+    let report = sessions.compact("chat", Compact::now().to_tokens(300)).await;
+    let done = report.applied().unwrap();
+    assert!(done.tokens_before > 900 && done.tokens_after <= 300, "{report}");
+    let context = sessions.context("chat", &Request::new()).await.unwrap();
+    assert!(context.tokens() <= 300 && context.to_openai_chat().messages().contains("Question 58"));
+
+    let again = sessions.compact("chat", Compact::now().to_tokens(300)).await;
+    assert!(matches!(again, Report::Skipped(Skip::AlreadyFits { target: 300, .. })), "{again}");
+
+    // A question that is above the target by itself stays, word for word.
+    let long = format!("Why? {}", "word ".repeat(500));
+    sessions.add_messages("chat", messages(60..80)).await.unwrap();
+    sessions.add_message("chat", Message::user(&*long)).await.unwrap();
+    let report = sessions.compact("chat", Compact::now().to_tokens(300)).await;
+    assert_eq!(report.applied().unwrap().messages_kept, 1, "{report}");
+    assert_eq!(texts(&sessions, "chat").await, [long]);
+}

@@ -67,11 +67,11 @@ impl Compact {
     }
 
     /// Until summary and history take at most so many tokens, in place of the
-    /// configured number of messages to keep: about a quarter of them for the
+    /// configured number of messages to keep: about an eighth of them for the
     /// newest messages, the rest for the summary, if `summary_max_tokens`
     /// allows. What must be kept (system and pinned messages, the newest user
-    /// message) comes first; where that leaves no room for a summary nothing
-    /// is done.
+    /// message) comes first, also where it alone is above the target: the
+    /// summary then takes at most a quarter of it.
     #[must_use]
     pub const fn to_tokens(mut self, tokens: u64) -> Self {
         self.target = Some(tokens);

@@ -109,7 +109,9 @@ impl Inner {
     }
 
     /// Decides where to cut so that what is kept and a summary fit into the
-    /// target: the less is kept, the more room is there for the summary.
+    /// target: the less is kept, the more room is there for the summary. Where
+    /// even what must be kept does not fit, the summary is as short as it may
+    /// be: a context above the target is better than one far above it.
     fn split_to(
         &self,
         snapshot: &Snapshot,
@@ -118,8 +120,9 @@ impl Inner {
         target: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
-        let mut skip = Skip::NothingToCut;
-        for share in [4, 8, 16, u64::MAX] {
+        let least = (target.count() / 4).max(LEAST_SUMMARY);
+        let mut best = Err(Skip::NothingToCut);
+        for share in KEPT_SHARES {
             let split = plan::split(&SplitInput {
                 messages,
                 carried: snapshot.carried(),
@@ -131,21 +134,19 @@ impl Inner {
                 bound: Tokens::ZERO,
                 floor: self.fence(),
             });
-            let split = match split {
-                Ok(split) => split,
-                Err(other) => {
-                    skip = other;
-                    continue;
-                }
+            let Ok(split) = split else {
+                best = best.or(split.map(|split| (split, least)));
+                continue;
             };
             let kept = all - tokens(sizes, &split.replaced) + self.fence();
             let room = (target - kept).count();
-            if room >= LEAST_SUMMARY {
-                return Ok((split, room.min(self.config.summary_max_tokens)));
+            let bound = room.max(least).min(self.config.summary_max_tokens);
+            best = Ok((split, bound));
+            if room >= least {
+                break;
             }
-            skip = Skip::NoProgress { kept: kept.count() + LEAST_SUMMARY, limit: target.count() };
         }
-        Err(skip)
+        best
     }
 
     /// The largest summary that is asked for in place of so many tokens: half
@@ -176,6 +177,10 @@ impl Inner {
         Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
     }
 }
+
+/// What part of a target is for the newest messages, the largest that leaves
+/// room for a summary; with the last one none is kept that need not be.
+const KEPT_SHARES: [u64; 3] = [8, 16, u64::MAX];
 
 /// A summary of fewer tokens is not asked for.
 const LEAST_SUMMARY: u64 = 64;
