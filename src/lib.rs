@@ -86,7 +86,7 @@ pub use crate::{
         validate_messages,
     },
     error::{Error, Result},
-    event::UsageEvent,
+    event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents, UsageEvent},
     manager::{
         Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Report, SessionManager,
         SessionManagerBuilder, SessionStats, Shutdown,

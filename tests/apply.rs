@@ -268,3 +268,26 @@ async fn keys_are_listed_in_order_and_checked() {
         assert!(sessions.history(&key).await.unwrap_err().is_key());
     }
 }
+
+#[tokio::test]
+async fn a_context_that_is_given_back_does_not_store_the_summary() {
+    let sessions = session(10).await;
+    let mark = sessions.snapshot("chat").await.unwrap();
+    let report = sessions.apply_summarization("chat", "All parts do well.", mark, 4).await;
+    assert!(report.applied().is_some());
+    let context = sessions.context("chat", &session_compaction::Request::new()).await.unwrap();
+    let given_back: Vec<Message> = context.openai_chat_as().unwrap();
+    assert!(given_back[0].text().contains("All parts do well."));
+
+    sessions.set_history("chat", []).await.unwrap();
+    sessions.add_messages("chat", given_back.clone()).await.unwrap();
+    assert_eq!(texts(&sessions, "chat").await, texts_of(&messages(6..10)));
+
+    // Nothing but the block adds nothing; another text is the host's own.
+    let block = given_back[0].text().split("\n\n").next().unwrap().to_owned();
+    let added = sessions.add_message("chat", Message::user(&*block)).await.unwrap();
+    assert!(added.duplicate && sessions.history("chat").await.unwrap().len() == 4);
+    let forged = block.replace("do well", "are broken");
+    sessions.add_message("chat", Message::user(&*forged)).await.unwrap();
+    assert_eq!(texts(&sessions, "chat").await[4], forged);
+}

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Inner, SessionManager, cell::Cell, detached};
 use crate::{
+    context::fence,
     error::Result,
-    message::{Message, MessageId},
+    message::{Message, MessageId, Part},
     session::{Entry, SessionKey},
     store::{NewMessage, Receipt},
 };
@@ -60,10 +61,19 @@ impl SessionManager {
     /// store agree.
     pub async fn add_message(&self, key: &str, message: Message) -> Result<Appended> {
         let added = self.add_messages(key, [message]).await?;
-        added.into_iter().next().ok_or_else(|| no_place(key))
+        match added.into_iter().next() {
+            Some(added) => Ok(added),
+            // It was the summary's block and nothing else.
+            None => self.0.place_of_block(key).await,
+        }
     }
 
     /// Adds messages at the end of a session, all or none, next to each other.
+    ///
+    /// A host that gives back a context gives back the summary's block with it.
+    /// Where that is byte for byte the one that was sent it is taken out again;
+    /// a message that was nothing else is not added, and has no place in the
+    /// answer.
     ///
     /// # Errors
     ///
@@ -74,12 +84,14 @@ impl SessionManager {
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Vec<Appended>> {
         let key = SessionKey::new(key)?;
+        let cell = self.0.cell(&key);
+        let messages = self.0.without_block(&cell, messages.into_iter().collect()).await?;
         let new = self.0.new_messages(messages);
         if new.is_empty() {
+            self.0.release(cell);
             return Ok(Vec::new());
         }
         let ids: Vec<_> = new.iter().filter_map(|new| new.message.id().cloned()).collect();
-        let cell = self.0.cell(&key);
         let work = write(Arc::clone(&self.0), Arc::clone(&cell), new);
         let receipt = detached::run(&self.0.runtime, work).await?;
         if let Some(last) = receipt.placed.iter().map(|placed| placed.position).max() {
@@ -108,6 +120,26 @@ async fn write(inner: Arc<Inner>, cell: Arc<Cell>, new: Vec<NewMessage>) -> Resu
 }
 
 impl Inner {
+    /// What the block of a summary counts as when it is added: what it stands
+    /// for is in the transcript below the cut.
+    async fn place_of_block(&self, key: &str) -> Result<Appended> {
+        let now = self.snapshot(&SessionKey::new(key)?).await?;
+        let position = now.cut().saturating_sub(1);
+        Ok(Appended { id: MessageId::generate(), position, duplicate: true })
+    }
+
+    /// Takes the block of the session's summary out of messages that hold it.
+    async fn without_block(&self, cell: &Cell, messages: Vec<Message>) -> Result<Vec<Message>> {
+        let fenced =
+            |part: &Part| matches!(part, Part::Text(text) if text.text.contains(fence::START));
+        if !messages.iter().any(|message| message.parts().iter().any(fenced)) {
+            return Ok(messages);
+        }
+        let now = self.with(cell, |session| session.snapshot()).await?;
+        let Some(block) = fence::block(now.summary(), now.dropped()) else { return Ok(messages) };
+        Ok(messages.into_iter().filter_map(|message| fence::without(message, &block)).collect())
+    }
+
     pub(super) fn new_messages(
         &self,
         messages: impl IntoIterator<Item = Message>,
@@ -119,8 +151,4 @@ impl Inner {
         });
         new.collect()
     }
-}
-
-fn no_place(key: &str) -> crate::Error {
-    crate::Error::store("session", format!("say where a message of {key:?} stands"), "no receipt")
 }

@@ -5,12 +5,13 @@ use std::{fmt, sync::Arc, time::SystemTime};
 use dashmap::DashMap;
 use tokio::runtime::Handle as Runtime;
 
-use super::{Inner, SessionManager, claim::Claims};
+use super::{Inner, SessionManager, claim::Claims, events::Events};
 use crate::{
     config::SummarizationConfig,
     error::{Error, Result},
+    event::EventSink,
     store::{MemoryStore, SessionStore},
-    summarize::{Redactor, SecretPatterns, Summarizer},
+    summarize::{Redactor, SecretPatterns, Summarizer, request::Clock},
     tokens::{ByteEstimate, CharsPerToken, TokenCounter},
 };
 
@@ -24,6 +25,7 @@ use crate::{
 /// - token counter: [`CharsPerToken`] where `chars_per_token` is configured,
 ///   else [`ByteEstimate`]
 /// - redactor: [`SecretPatterns`]
+/// - event sinks: none; 1,024 events wait for each sink and subscriber
 /// - runtime: the one that [`build`](Self::build) is called in
 ///
 /// # Example
@@ -49,6 +51,8 @@ pub struct SessionManagerBuilder {
     clock: Option<Arc<dyn Fn() -> SystemTime + Send + Sync>>,
     runtime: Option<Runtime>,
     redactor: Option<Arc<dyn Redactor>>,
+    sinks: Vec<Arc<dyn EventSink>>,
+    event_queue: usize,
 }
 
 impl SessionManagerBuilder {
@@ -96,6 +100,20 @@ impl SessionManagerBuilder {
         self
     }
 
+    /// Adds what is told of every event. Each sink has a queue and a task of
+    /// its own, so none can hold up a session or another sink.
+    pub fn event_sink(mut self, sink: impl EventSink) -> Self {
+        self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Sets how many events may wait for each sink and each subscriber: 1 to
+    /// 65,536; for subscribers rounded up to a power of two.
+    pub fn event_queue(mut self, events: usize) -> Self {
+        self.event_queue = events.clamp(1, 65_536);
+        self
+    }
+
     /// Sets what tells the time, for tests.
     pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -128,16 +146,20 @@ impl SessionManagerBuilder {
                 None => Arc::new(ByteEstimate::default()),
             }
         });
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemTime::now));
+        let told_at = Clock::new(Arc::clone(&clock));
+        let events = Events::new(&runtime, self.sinks, self.event_queue, told_at);
         Ok(SessionManager(Arc::new(Inner {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             summarizer: self.summarizer,
             config,
             counter,
-            clock: self.clock.unwrap_or_else(|| Arc::new(SystemTime::now)),
+            clock,
             runtime,
             redactor: self.redactor,
             cells: DashMap::new(),
-            claims: Claims::default(),
+            claims: Claims::new(events.clone()),
+            events,
         })))
     }
 }
@@ -152,6 +174,8 @@ impl Default for SessionManagerBuilder {
             clock: None,
             runtime: None,
             redactor: Some(Arc::new(SecretPatterns)),
+            sinks: Vec::new(),
+            event_queue: 1_024,
         }
     }
 }
@@ -164,6 +188,7 @@ impl fmt::Debug for SessionManagerBuilder {
             .field("config", &self.config)
             .field("counter", &self.counter)
             .field("redactor", &self.redactor)
+            .field("sinks", &self.sinks)
             .finish_non_exhaustive()
     }
 }

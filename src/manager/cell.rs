@@ -41,6 +41,8 @@ pub(super) struct Counted {
     pub(super) tokens_after: u64,
     /// Positions of messages that were healed on their way to a model.
     pub(super) healed: BTreeSet<u64>,
+    /// Whether those who hear events believe that it is paused.
+    pub(super) paused: bool,
 }
 
 impl Cell {
@@ -65,8 +67,8 @@ impl Cell {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn count(&self, count: impl FnOnce(&mut Counted)) {
-        count(&mut self.counted.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(super) fn count<T>(&self, count: impl FnOnce(&mut Counted) -> T) -> T {
+        count(&mut self.counted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Counts an append until the guard is dropped.

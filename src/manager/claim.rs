@@ -12,15 +12,16 @@ use std::{
 use dashmap::{DashMap, Entry};
 use tokio::{sync::watch, task::AbortHandle};
 
-use super::outcome::Report;
+use super::{events::Events, outcome::Report};
 use crate::{plan::Trigger, session::SessionKey, summarize::SummarizeError};
 
 /// The compactions that are running in this process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Claims {
     in_flight: Arc<DashMap<SessionKey, InFlight>>,
     next: Arc<AtomicU64>,
     closed: Arc<AtomicBool>,
+    events: Events,
 }
 
 #[derive(Clone, Debug)]
@@ -32,6 +33,10 @@ struct InFlight {
 }
 
 impl Claims {
+    pub(super) fn new(events: Events) -> Self {
+        Self { in_flight: Arc::default(), next: Arc::default(), closed: Arc::default(), events }
+    }
+
     /// Claims a session; the other side where it is claimed already.
     pub(super) fn claim(
         &self,
@@ -107,19 +112,20 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.free();
-        self.report.send_if_modified(|report| {
-            let unreported = report.is_none();
-            if unreported {
-                let superseded = self.superseded.load(Ordering::SeqCst);
-                *report = Some(if superseded {
-                    Report::Stale
-                } else {
-                    Report::Failed(SummarizeError::cancelled())
-                });
+        let unreported = self.report.borrow().is_none().then(|| {
+            if self.superseded.load(Ordering::SeqCst) {
+                Report::Stale
+            } else {
+                Report::Failed(SummarizeError::cancelled())
             }
-            unreported
         });
+        if let Some(report) = &unreported {
+            self.claims.events.reported(&self.key, report);
+        }
+        self.free();
+        if unreported.is_some() {
+            self.report.send_replace(unreported);
+        }
     }
 }
 

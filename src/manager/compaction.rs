@@ -124,9 +124,10 @@ impl Job {
                 Ok(proposal) => self.commit(&inner, proposal).await,
                 Err(report) => report,
             };
-            // The order: record the pause, free the claim, then report.
+            // The order: record the pause, tell it, free the claim, then report.
             self.pause(&inner, &report).await;
             self.log(&report);
+            inner.ended(&self.cell, self.trigger, &report);
             claim.finish(report);
         });
     }
@@ -134,6 +135,7 @@ impl Job {
     async fn propose(&self, inner: &Arc<Inner>) -> Result<Proposal, Report> {
         let started = Instant::now();
         let planned = inner.plan(&self.cell, self.trigger.is_some(), self.target).await?;
+        inner.events.started(&self.cell.key, &planned);
         let answer = self.ask(inner, &planned).await?;
         let summary = StoredSummary {
             text: inner.redacted(answer.summary.text),

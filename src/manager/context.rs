@@ -21,7 +21,7 @@ impl SessionManager {
         let snapshot = self.0.snapshot(&key).await?;
         let context = Context::new(&snapshot, request, &*self.0.counter)?;
         if context.repaired().next().is_some() {
-            self.0.cell(&key).count(|counted| counted.healed.extend(context.repaired()));
+            self.0.healed(&self.0.cell(&key), &context);
         }
         Ok(context)
     }

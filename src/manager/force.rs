@@ -93,12 +93,14 @@ impl SessionManager {
             let sent = self.0.sent_of(&view);
             if self.0.put(&cell, &snapshot, view, sent).await? {
                 self.0.claims.supersede(&key);
-                return Ok(Forced::Dropped {
+                let forced = Forced::Dropped {
                     messages: split.replaced.len() as u64,
                     total: dropped.messages,
                     tokens_before: tokens_before.count(),
                     tokens_after: (tokens_before - removed - self.0.sent(&snapshot) + sent).count(),
-                });
+                };
+                self.0.events.forced(&key, &forced);
+                return Ok(forced);
             }
         }
     }
@@ -147,10 +149,10 @@ impl SessionManager {
         keep_last: usize,
     ) -> Report {
         let (summary, wanted) = (summary.into(), snapshot.into());
-        match self.0.apply(key, summary, wanted, keep_last).await {
-            Ok(done) => Report::Applied(done),
-            Err(report) => report,
-        }
+        let report = self.0.apply(key, summary, wanted, keep_last).await;
+        let report = report.map_or_else(|report| report, Report::Applied);
+        self.0.events.applied_by_host(key, &report);
+        report
     }
 }
 
@@ -213,7 +215,9 @@ impl Inner {
         let (inner, cell, before) = (Arc::clone(self), Arc::clone(cell), snapshot.revision());
         detached::run(&self.runtime, async move {
             let commit = Commit::on(before).with_view(view.clone());
-            inner.commit(&cell, commit, &view, sent).await
+            let done = inner.commit(&cell, commit, &view, sent).await;
+            inner.tell_pause(&cell);
+            done
         })
         .await
     }

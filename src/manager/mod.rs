@@ -7,6 +7,7 @@ mod claim;
 mod compaction;
 mod context;
 mod detached;
+mod events;
 mod force;
 mod log;
 mod outcome;
@@ -32,7 +33,7 @@ pub use self::{
     shutdown::Shutdown,
     usage::SessionStats,
 };
-use self::{cell::Cell, claim::Claims};
+use self::{cell::Cell, claim::Claims, events::Events};
 use crate::{
     config::SummarizationConfig,
     error::{Error, Result},
@@ -88,6 +89,7 @@ struct Inner {
     redactor: Option<Arc<dyn Redactor>>,
     cells: DashMap<SessionKey, Arc<Cell>>,
     claims: Claims,
+    events: Events,
 }
 
 impl SessionManager {

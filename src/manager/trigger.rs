@@ -52,6 +52,7 @@ impl SessionManager {
         match inner.claims.claim(&key, trigger) {
             Err(handle) => Outcome::InFlight(handle),
             Ok((claim, handle)) => {
+                inner.begun(&cell, trigger);
                 let job = compaction::Job { cell, summarizer, trigger, target };
                 let task = inner.runtime.spawn(job.run(Arc::clone(inner), claim));
                 handle.runs_as(task.abort_handle());

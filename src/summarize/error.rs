@@ -157,6 +157,21 @@ impl SummarizeError {
         matches!(self.0.kind, Kind::Empty | Kind::Refused | Kind::Unusable)
     }
 
+    /// Returns one word for what went wrong, which quotes nobody.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self.0.kind {
+            Kind::Cancelled => "cancelled",
+            Kind::Empty => "empty",
+            Kind::Other => "other",
+            Kind::Panicked => "panicked",
+            Kind::Refused => "refused",
+            Kind::TimedOut => "timed_out",
+            Kind::TooLong => "too_long",
+            Kind::Transient => "transient",
+            Kind::Unusable => "unusable",
+        }
+    }
+
     /// Takes secrets out of what is printed. A cause whose own words hold one is
     /// dropped.
     pub(crate) fn redacted(mut self, redactor: &dyn Redactor) -> Self {

@@ -3,15 +3,16 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use serde_json::Value;
 use session_compaction::{
-    Error, JsonlStore, LlmSummarizer, OpenAiCompatible, Outcome, Redactor, Request, Retrying,
-    SecretPatterns, SessionManager, SessionManagerBuilder, SessionStore, SummarizationConfig,
-    SummarizeError, Summarizer, SummaryRequest, TokenUsage, build_summarization_prompt,
+    Error, Event, EventSink, JsonlStore, LlmSummarizer, OpenAiCompatible, Outcome, Redactor,
+    Request, Retrying, SecretPatterns, SessionManager, SessionManagerBuilder, SessionStore,
+    SummarizationConfig, SummarizeError, Summarizer, SummaryRequest, TokenUsage,
+    build_summarization_prompt,
 };
 
 use super::{Stop, case::ReportedUsage, sent::Sent};
@@ -24,7 +25,7 @@ pub(crate) const SUMMARY_TAG: &str = "<(summary-[0-9a-f]+)>";
 pub(crate) const DROPPED_NOTE: &str = r"\[system\] \d+ earlier message";
 
 /// Whether [`observe`] does anything.
-pub(crate) const EVENTS_ARE_BUILT: bool = false;
+pub(crate) const EVENTS_ARE_BUILT: bool = true;
 
 /// How long a provider may take, where the case says so.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,9 +103,23 @@ pub(crate) async fn stats(sessions: &SessionManager, key: &str) -> Result<Value,
 /// Has the names of all events, such as `no_progress`, put into the list.
 pub(crate) fn observe(
     builder: SessionManagerBuilder,
-    _names: &Arc<Mutex<Vec<String>>>,
+    names: &Arc<Mutex<Vec<String>>>,
 ) -> SessionManagerBuilder {
-    builder
+    builder.event_sink(Names(Arc::clone(names)))
+}
+
+#[derive(Debug)]
+struct Names(Arc<Mutex<Vec<String>>>);
+
+impl EventSink for Names {
+    fn event(&self, event: &Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.kind.name().into());
+    }
+}
+
+/// Waits until the list has the names of all events so far.
+pub(crate) async fn settle_events(sessions: &SessionManager) {
+    sessions.flush_events().await;
 }
 
 /// Cancels the compaction that runs.

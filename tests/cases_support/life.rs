@@ -38,6 +38,7 @@ impl Run {
         };
         if in_order {
             let _ = sessions.shutdown(Duration::from_secs(1)).await;
+            crate_api::settle_events(&sessions).await;
         }
         drop(sessions);
         let ended = tokio::task::spawn_blocking(move || {

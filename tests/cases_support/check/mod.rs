@@ -47,6 +47,9 @@ impl<'a> Check<'a> {
     pub(crate) async fn of(run: &'a Run) -> Result<Self, Stop> {
         let key = run.key();
         let sessions = run.sessions().await?;
+        if let Some(sessions) = &sessions {
+            crate_api::settle_events(sessions).await;
+        }
         let mut check = Self {
             run,
             record: Record::default(),
