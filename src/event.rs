@@ -14,6 +14,15 @@ use crate::{
 
 /// What one compaction removed and cost. Stored in the step that applies it,
 /// so that there are exactly as many of them as compactions.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::UsageEvent;
+///
+/// let event: UsageEvent = serde_json::from_str(r#"{"messages_removed": 14, "chars_removed": 42000}"#).unwrap();
+/// assert_eq!((event.messages_removed, event.usage), (14, None));
+/// ```
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -40,6 +49,26 @@ pub struct UsageEvent {
 
 /// Something that happened to a session. Holds names and figures, never the
 /// text of a message, a summary or an error.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{EventKind, Message, SessionManager};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// let mut events = sessions.subscribe();
+/// for n in 0..6 {
+///     sessions.add_message("chat", Message::user(format!("question {n}"))).await?;
+/// }
+/// let _ = sessions.force_compression("chat").await?;
+/// let event = events.recv().await.unwrap().unwrap();
+/// assert!(matches!(event.kind, EventKind::Forced { .. }));
+/// assert_eq!(&*event.session, "chat");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
@@ -62,6 +91,14 @@ impl Event {
 /// A compaction that the thresholds ask for begins with `Triggered`; one that
 /// asks its summarizer goes on with `Started`; both end with one of `Applied`,
 /// `Failed`, `NoProgress`, `Rejected` and `Stale`.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::EventKind;
+///
+/// assert_eq!(EventKind::Stale.name(), "stale");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -216,6 +253,19 @@ impl<S: EventSink + ?Sized> EventSink for Arc<S> {
 }
 
 /// Does nothing with events.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{NoEvents, SessionManager};
+///
+/// let sessions = SessionManager::builder().event_sink(NoEvents).build()?;
+/// assert_eq!(sessions.events_lost(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEvents;
 
@@ -225,6 +275,21 @@ impl EventSink for NoEvents {
 
 /// The events of a manager from the moment of
 /// [`SessionManager::subscribe`](crate::SessionManager::subscribe) on.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Message, SessionManager};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// let mut events = sessions.subscribe();
+/// drop(sessions);
+/// assert!(events.recv().await.is_none(), "the manager is gone");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct EventStream(Receiver<Event>);
 
@@ -254,6 +319,17 @@ impl EventStream {
 }
 
 /// A subscriber read too slowly.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::Lagged;
+///
+/// fn warn(lagged: &Lagged) -> String {
+///     format!("{} events were missed", lagged.missed)
+/// }
+/// # let _ = warn;
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{missed} events were missed, since they came faster than they were read")]
 #[non_exhaustive]

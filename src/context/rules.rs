@@ -6,6 +6,15 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 /// Whose rules a list of messages is held to.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Provider, validate_messages};
+///
+/// let orphan = serde_json::json!({"role": "tool", "tool_call_id": "c1", "content": "42% used"});
+/// assert!(!validate_messages(&[orphan], Provider::OpenAiChat).is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Provider {

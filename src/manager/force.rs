@@ -18,6 +18,21 @@ use crate::{
 };
 
 /// What [`SessionManager::force_compression`] did.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Forced, Message, SessionManager, Skip};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// sessions.add_message("chat", Message::user("hello")).await?;
+/// let forced = sessions.force_compression("chat").await?;
+/// assert_eq!(forced, Forced::Skipped(Skip::TooFewMessages { messages: 1, min: 4 }));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[must_use]
 #[non_exhaustive]

@@ -14,6 +14,23 @@ use crate::{
 /// What [`SessionManager::maybe_summarize`](crate::SessionManager::maybe_summarize)
 /// did. Never an error that a host must handle: housekeeping must not cost it
 /// its answer.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{ExtractiveSummarizer, Outcome, SessionManager};
+///
+/// let sessions =
+///     SessionManager::builder().summarizer(ExtractiveSummarizer::default()).build()?;
+/// match sessions.maybe_summarize("chat").await {
+///     Outcome::Started(handle) => println!("{}", handle.await),
+///     outcome => assert_eq!(outcome.to_string(), "nothing is due: 0 messages, 0 characters, 0 tokens"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 #[non_exhaustive]
@@ -63,6 +80,22 @@ impl fmt::Display for Outcome {
 }
 
 /// How a compaction ended. All but [`Report::Applied`] changed nothing.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Compact, ExtractiveSummarizer, Report, SessionManager, Skip};
+///
+/// let sessions =
+///     SessionManager::builder().summarizer(ExtractiveSummarizer::default()).build()?;
+/// let report = sessions.compact("chat", Compact::now()).await;
+/// assert!(matches!(report, Report::Skipped(Skip::NothingToCut)));
+/// assert!(report.applied().is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 #[non_exhaustive]
@@ -127,6 +160,26 @@ impl fmt::Display for Report {
 }
 
 /// What one compaction did.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{ExtractiveSummarizer, Compact, Message, SessionManager};
+///
+/// let sessions =
+///     SessionManager::builder().summarizer(ExtractiveSummarizer::default()).build()?;
+/// for n in 0..30 {
+///     sessions.add_message("chat", Message::user(format!("Order {n} was shipped on Monday."))).await?;
+/// }
+/// let report = sessions.compact("chat", Compact::now()).await;
+/// let done = report.applied().unwrap();
+/// assert_eq!((done.messages_removed, done.messages_kept), (26, 4));
+/// assert!(done.tokens_after < done.tokens_before);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Compaction {

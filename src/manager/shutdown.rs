@@ -8,6 +8,19 @@ use super::SessionManager;
 use crate::session::SessionKey;
 
 /// What [`SessionManager::shutdown`] found running.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{SessionManager, Shutdown};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// assert_eq!(sessions.shutdown(std::time::Duration::ZERO).await, Shutdown::default());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Shutdown {

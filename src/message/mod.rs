@@ -24,6 +24,15 @@ pub use self::{
 };
 
 /// Who speaks in a message.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::Role;
+///
+/// assert_eq!(Role::Tool.as_str(), "tool");
+/// assert!(Role::Developer.is_system());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Role {

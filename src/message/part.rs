@@ -103,6 +103,14 @@ impl Text {
 }
 
 /// What kind of file a [`Media`] part holds.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Media, MediaKind};
+///
+/// assert_eq!(Media::image_url("https://example.org/a.png").kind, MediaKind::Image);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MediaKind {
@@ -126,6 +134,15 @@ impl MediaKind {
 }
 
 /// Where the bytes of a [`Media`] part are.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Media, MediaKind, MediaSource};
+///
+/// let song = Media::new(MediaKind::Audio, MediaSource::Base64("UklGRg==".into()));
+/// assert!(matches!(song.source, MediaSource::Base64(_)));
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum MediaSource {
@@ -200,6 +217,14 @@ impl From<Media> for Part {
 
 /// Which provider's format a part came from. Reasoning goes back only to the
 /// provider that signed it.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Origin, Reasoning};
+///
+/// assert_eq!(Reasoning::new("The disk first.", Origin::Gemini).origin, Origin::Gemini);
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Origin {

@@ -29,6 +29,14 @@ struct Inner {
 }
 
 /// What kind of failure a [`ProviderError`] is.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::ProviderErrorKind;
+///
+/// assert_eq!(ProviderErrorKind::TooLong.to_string(), "the input is too long for the model");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ProviderErrorKind {

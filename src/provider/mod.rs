@@ -74,6 +74,16 @@ impl<P: LlmProvider + ?Sized> LlmProvider for Arc<P> {
 
 /// What a model is asked: instructions and one user message. There are no
 /// tools and no earlier turns, so no provider can find fault with their order.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::ChatRequest;
+///
+/// let mut request = ChatRequest::new("gpt-5-mini", "Summarize.", "user: hello", 200);
+/// request.temperature = Some(0.3);
+/// assert_eq!(request.max_tokens, 200);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ChatRequest {
@@ -112,6 +122,15 @@ impl ChatRequest {
 }
 
 /// What a model answered.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{ChatResponse, FinishReason};
+///
+/// let response = ChatResponse::new("They said hello.");
+/// assert_eq!((response.finish_reason, response.usage), (FinishReason::Stop, None));
+/// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ChatResponse {
@@ -140,6 +159,14 @@ impl ChatResponse {
 }
 
 /// Why a model's answer ended.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::FinishReason;
+///
+/// assert_eq!(FinishReason::default(), FinishReason::Stop);
+/// ```
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum FinishReason {

@@ -95,6 +95,24 @@ impl<'de> Deserialize<'de> for Revision {
 
 /// Names a snapshot, or a context that was sent: the revision and how many
 /// messages the history had. Costs nothing to keep.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::{Message, SessionManager};
+///
+/// let sessions = SessionManager::builder().build()?;
+/// sessions.add_message("chat", Message::user("hello")).await?;
+/// let mark = sessions.snapshot("chat").await?;
+/// sessions.add_message("chat", Message::assistant("hi")).await?;
+/// let now = sessions.snapshot("chat").await?;
+/// assert_eq!((mark.len, now.len), (1, 2));
+/// assert_eq!(mark.revision, now.revision, "an append is no rewrite");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct SnapshotMark {

@@ -10,6 +10,14 @@ use super::{
 use crate::{message::Message, tokens::Tokens};
 
 /// How large a message is, counted once when it is added.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Size, Tokens};
+///
+/// assert_eq!(Size::new(11, Tokens::from_tokens(3)).tokens.count(), 3);
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Size {

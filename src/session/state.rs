@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::revision::Revision;
 
 /// Everything that a store keeps of a session beside its messages.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::SessionState;
+///
+/// let state = SessionState::fresh();
+/// assert_eq!((state.revision.counter(), state.view.cut), (0, 0));
+/// ```
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionState {
@@ -38,6 +47,15 @@ impl SessionState {
 
 /// Divides a transcript into what is sent and what is not. Set as a whole, so
 /// that a summary is never seen without its cut.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::View;
+///
+/// let view: View = serde_json::from_str(r#"{"cut": 16, "carried": [0]}"#).unwrap();
+/// assert!(view.summary.is_none());
+/// ```
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct View {
@@ -56,6 +74,14 @@ pub struct View {
 }
 
 /// A summary as it is kept: the text, and how it came to be.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::StoredSummary;
+///
+/// assert_eq!(StoredSummary::new("All well.").by, "", "the host wrote it");
+/// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StoredSummary {
@@ -78,6 +104,14 @@ impl StoredSummary {
 }
 
 /// Messages that `force_compression` removed without a summary.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::Dropped;
+///
+/// assert_eq!(Dropped::default().messages, 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Dropped {
@@ -113,6 +147,17 @@ pub struct SessionOptions {
 /// Why, and until when, no compaction of a session is tried.
 ///
 /// Stored with the session, so that no other process repeats what failed here.
+///
+/// # Example
+///
+/// ```
+/// use std::time::SystemTime;
+/// use session_compaction::{Pause, PauseUntil};
+///
+/// let pause: Pause = serde_json::from_str(r#"{"until": {"tokens": 900}, "reason": "nothing to gain"}"#).unwrap();
+/// assert_eq!(pause.until, PauseUntil::Tokens(900));
+/// assert!(pause.holds(899, SystemTime::now()) && !pause.holds(900, SystemTime::now()));
+/// ```
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Pause {
@@ -127,6 +172,14 @@ pub struct Pause {
 }
 
 /// When a [`Pause`] ends.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::PauseUntil;
+///
+/// assert_eq!(PauseUntil::Tokens(900).to_string(), "until the history holds 900 tokens");
+/// ```
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -10,6 +10,15 @@ type Answer = Pin<Box<dyn Future<Output = Result<Summary, SummarizeError>> + Sen
 
 /// A summarizer made of a closure by [`summarize_fn`]. What the closure
 /// returns is stored as it is.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{SummarizeError, SummarizeFn, summarize_fn};
+///
+/// let summarizer: SummarizeFn = summarize_fn(|_| async { Ok::<_, SummarizeError>("All well.") });
+/// # let _ = summarizer;
+/// ```
 pub struct SummarizeFn(Box<dyn Fn(SummaryRequest) -> Answer + Send + Sync>);
 
 /// Makes a summarizer of an async closure.

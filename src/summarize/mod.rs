@@ -130,6 +130,14 @@ impl<S: Summarizer + ?Sized> Summarizer for Arc<S> {
 }
 
 /// How a summarizer wants long input.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{ExtractiveSummarizer, Summarizer, SummarizerInput};
+///
+/// assert_eq!(ExtractiveSummarizer::default().input(), SummarizerInput::Whole);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SummarizerInput {

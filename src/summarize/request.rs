@@ -91,6 +91,14 @@ impl SummaryRequest {
 }
 
 /// Which part of a summarization a request is for.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::SummaryPart;
+///
+/// assert_ne!(SummaryPart::Part { index: 0, of: 2 }, SummaryPart::Merge);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SummaryPart {

@@ -107,6 +107,22 @@ pub struct JsonlStore {
 }
 
 /// What a [`JsonlStore`] has repaired since it was opened.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use session_compaction::JsonlStore;
+///
+/// let folder = std::env::temp_dir().join(format!("jsonl-repaired-{}", std::process::id()));
+/// let store = JsonlStore::open(&folder)?;
+/// assert_eq!(store.repaired().lines, 0);
+/// # drop(store);
+/// # std::fs::remove_dir_all(folder).ok();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Repaired {

@@ -1,0 +1,470 @@
+//! What goes into a store, and what it gives back.
+
+use std::sync::Arc;
+
+use crate::{
+    event::UsageEvent,
+    message::Message,
+    session::{
+        Pause, Revision, SessionKey, SessionOptions, SessionState, Size, StoredSummary, View,
+    },
+};
+
+/// A message on its way into a store. It always has an id.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// assert_eq!(store.append(&key, &[new]).await?.placed.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NewMessage {
+    /// The message.
+    pub message: Arc<Message>,
+    /// How large it is; for stores that keep totals.
+    pub size: Size,
+    /// True where the id was made for this call, so that no other message of
+    /// the session can have it and the store need not look.
+    pub fresh_id: bool,
+}
+
+impl NewMessage {
+    /// Creates one.
+    #[must_use]
+    pub const fn new(message: Arc<Message>, size: Size, fresh_id: bool) -> Self {
+        Self { message, size, fresh_id }
+    }
+}
+
+/// What an append gives back.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// let first = store.append(&key, &[new.clone()]).await?;
+/// assert_eq!(store.append(&key, &[new]).await?.revision, first.revision);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The session's revision.
+    pub revision: Revision,
+    /// Where each message stands, in the order given.
+    pub placed: Vec<Placed>,
+}
+
+impl Receipt {
+    /// Creates a receipt.
+    #[must_use]
+    pub const fn new(revision: Revision, placed: Vec<Placed>) -> Self {
+        Self { revision, placed }
+    }
+}
+
+/// Where an appended message stands.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, Placed, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// assert_eq!(store.append(&key, &[new.clone()]).await?.placed, [Placed::new(0, false)]);
+/// assert_eq!(store.append(&key, &[new]).await?.placed, [Placed::new(0, true)]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Placed {
+    /// Its position in the transcript.
+    pub position: u64,
+    /// True where the session held it already.
+    pub duplicate: bool,
+}
+
+impl Placed {
+    /// Creates a place.
+    #[must_use]
+    pub const fn new(position: u64, duplicate: bool) -> Self {
+        Self { position, duplicate }
+    }
+}
+
+/// What is sent of a session, and its state.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// let session = store.load(&key).await?.unwrap();
+/// assert_eq!((session.next, session.window.len(), session.carried.len()), (1, 1, 0));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredSession {
+    /// The state.
+    pub state: SessionState,
+    /// The position that the next message gets.
+    pub next: u64,
+    /// The carried messages, in order.
+    pub carried: Vec<StoredMessage>,
+    /// The messages from the cut on, in order; with gaps where the store lost
+    /// some.
+    pub window: Vec<StoredMessage>,
+}
+
+impl StoredSession {
+    /// Creates one.
+    #[must_use]
+    pub const fn new(
+        state: SessionState,
+        next: u64,
+        carried: Vec<StoredMessage>,
+        window: Vec<StoredMessage>,
+    ) -> Self {
+        Self { state, next, carried, window }
+    }
+}
+
+/// A message and its position in the transcript.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// let session = store.load(&key).await?.unwrap();
+/// assert_eq!((session.window[0].position, session.window[0].message.text()), (0, "hello".into()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredMessage {
+    /// The position.
+    pub position: u64,
+    /// The message.
+    pub message: Arc<Message>,
+}
+
+impl StoredMessage {
+    /// Creates one.
+    #[must_use]
+    pub const fn new(position: u64, message: Arc<Message>) -> Self {
+        Self { position, message }
+    }
+}
+
+/// A change of a session's state.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{Commit, CommitResult, MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size, StoredSummary, View};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// let revision = store.append(&key, &[new]).await?.revision;
+/// let mut view = View::default();
+/// (view.cut, view.summary) = (1, Some(StoredSummary::new("They said hello.")));
+/// let commit = Commit::on(revision).with_view(view);
+/// assert_eq!(store.commit(&key, commit.clone()).await?, CommitResult::Committed(revision.next()));
+/// // It was made from a state that is no longer there.
+/// assert_eq!(store.commit(&key, commit).await?, CommitResult::Stale);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Commit {
+    /// The revision that the change was made from.
+    pub expected: Revision,
+    /// The new view, if it changes; the revision rises with it.
+    pub view: Option<View>,
+    /// The pause from now on; `None` ends one.
+    pub pause: Option<Pause>,
+    /// The new options, if they change.
+    pub options: Option<SessionOptions>,
+    /// What to record in the same step.
+    pub usage: Option<UsageEvent>,
+}
+
+impl Commit {
+    /// Creates a commit that changes nothing yet but ends a pause.
+    #[must_use]
+    pub const fn on(expected: Revision) -> Self {
+        Self { expected, view: None, pause: None, options: None, usage: None }
+    }
+
+    /// Sets the view.
+    #[must_use]
+    pub fn with_view(mut self, view: View) -> Self {
+        self.view = Some(view);
+        self
+    }
+
+    /// Sets the pause.
+    #[must_use]
+    pub fn with_pause(mut self, pause: Option<Pause>) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Sets the options.
+    #[must_use]
+    pub fn with_options(mut self, options: SessionOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// Sets what to record.
+    #[must_use]
+    pub fn with_usage(mut self, usage: UsageEvent) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+}
+
+/// What became of a [`Commit`].
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{Commit, CommitResult, MemoryStore, Message, NewMessage, Revision, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// let of_another = Commit::on(Revision::fresh());
+/// assert_eq!(store.commit(&key, of_another).await?, CommitResult::Stale);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub enum CommitResult {
+    /// It was stored; this is the revision now.
+    Committed(Revision),
+    /// The session is gone or has another revision: nothing was changed.
+    Stale,
+}
+
+/// A new history for a session.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, Rewrite, RewriteResult, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// let rewritten = store.rewrite(&key, Rewrite::new(Vec::new(), None)).await?;
+/// assert!(matches!(rewritten, RewriteResult::Rewritten(_)));
+/// assert!(store.load(&key).await?.unwrap().window.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rewrite {
+    /// Where set, the rewrite is stale if anything was appended or rewritten
+    /// since: the revision, and the position that the next message would get.
+    pub expected: Option<(Revision, u64)>,
+    /// The messages, which get new positions and become the window.
+    pub messages: Vec<NewMessage>,
+    /// The summary from now on.
+    pub summary: Option<StoredSummary>,
+}
+
+impl Rewrite {
+    /// Creates a rewrite that happens whatever the session holds.
+    #[must_use]
+    pub const fn new(messages: Vec<NewMessage>, summary: Option<StoredSummary>) -> Self {
+        Self { expected: None, messages, summary }
+    }
+}
+
+/// What became of a [`Rewrite`].
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, Revision, Rewrite, RewriteResult, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// let mut rewrite = Rewrite::new(Vec::new(), None);
+/// rewrite.expected = Some((Revision::fresh(), 7));
+/// assert_eq!(store.rewrite(&key, rewrite).await?, RewriteResult::Stale);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub enum RewriteResult {
+    /// It was stored: where the messages stand, and the revision now.
+    Rewritten(Receipt),
+    /// The session was changed in between: nothing was stored.
+    Stale,
+}
+
+/// What [`SessionStore::remove`] removed.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, Removed, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// assert_eq!(store.remove(&key).await?, Removed::existing(1));
+/// assert_eq!(store.remove(&key).await?, Removed::default());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Removed {
+    /// Whether there was such a session.
+    pub existed: bool,
+    /// How many messages went with it, the summarized ones included where the
+    /// store had kept them.
+    pub messages: u64,
+}
+
+impl Removed {
+    /// Creates the answer for a session that existed.
+    #[must_use]
+    pub const fn existing(messages: u64) -> Self {
+        Self { existed: true, messages }
+    }
+}
+
+/// Which sessions to list.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{ListPage, MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let new = NewMessage::new(message, Size::default(), false);
+/// store.append(&key, &[new]).await?;
+/// assert_eq!(store.list(ListPage::first(10)).await?, [key.clone()]);
+/// assert!(store.list(ListPage::first(10).after(key)).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ListPage {
+    /// Only keys after this one.
+    pub after: Option<SessionKey>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl ListPage {
+    /// The first `limit` sessions.
+    #[must_use]
+    pub const fn first(limit: usize) -> Self {
+        Self { after: None, limit }
+    }
+
+    /// The sessions after a key.
+    #[must_use]
+    pub fn after(mut self, key: SessionKey) -> Self {
+        self.after = Some(key);
+        self
+    }
+}
+
+impl Default for ListPage {
+    fn default() -> Self {
+        Self::first(1_000)
+    }
+}
