@@ -3,17 +3,21 @@
 //!
 //!     LOCAL_LLM_URL=http://127.0.0.1:8080/v1 cargo run --example local_model
 //!
-//! LOCAL_LLM_WINDOW is the model's window in tokens, 3500 unless set: no request is above it, however long the session.
+//! `LOCAL_LLM_WINDOW` is the model's window in tokens, 3500 unless set: no request is above it, however long the session.
+
+#![expect(clippy::print_stdout, reason = "it is there to print")]
 
 use std::{env, error::Error, time::Duration};
 
 use session_compaction::{
-    ByteEstimate, Compact, LlmSummarizer, OpenAiCompatible, Retrying, SessionManager,
-    SummarizationConfig, SummaryTemplate, TokenCounter, formats,
+    Compact, LlmSummarizer, OpenAiCompatible, Retrying, SessionManager, SummarizationConfig,
+    formats,
 };
 
 const SESSION: &[u8] = include_bytes!("data/coding-session.jsonl");
 const KEY: &str = "local model";
+/// Two turns, of which the first is summarized.
+const MESSAGES: usize = 23;
 /// A small model takes a minute or more to read a window full of text.
 const PATIENCE: Duration = Duration::from_mins(15);
 
@@ -30,11 +34,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Err(_) => 3_500,
     };
     let model = OpenAiCompatible::new(&url)?.with_timeouts(PATIENCE, PATIENCE);
-    let summarizer = LlmSummarizer::new(Retrying::new(model), "local")
-        .with_window(window)
-        .with_template(SummaryTemplate::Concise);
+    let summarizer = LlmSummarizer::new(Retrying::new(model), "local").with_window(window);
     let config = SummarizationConfig {
         summary_max_tokens: 300,
+        // Of a long file that a tool read, its beginning and its end.
+        max_single_msg_token_ratio: 0.1,
         timeout: PATIENCE,
         // As few parts as the window allows.
         multi_part_batch_threshold: 1_000,
@@ -42,19 +46,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let sessions = SessionManager::builder().config(config).summarizer(summarizer).build()?;
 
-    let counter = ByteEstimate::default();
-    let mut tokens = 0;
-    for message in formats::import(SESSION)?.messages {
-        tokens += counter.message(&message).count();
-        if tokens > 2 * window {
-            break;
-        }
-        sessions.add_message(KEY, message).await?;
-    }
-    let messages = sessions.history(KEY).await?.len();
-    println!(
-        "{messages} messages, and a model with a window of {window} tokens. This takes a few minutes.\n"
-    );
+    let messages = formats::import(SESSION)?.messages.into_iter().take(MESSAGES);
+    sessions.add_messages(KEY, messages).await?;
+    println!("{MESSAGES} messages, and a model with a window of {window} tokens.");
+    println!("This takes a few minutes.\n");
 
     let report = sessions.compact(KEY, Compact::now()).await;
     match sessions.summary(KEY).await? {

@@ -1,5 +1,10 @@
 //! A real model on this machine, where one is named.
 #![cfg(feature = "providers")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "what a model said is of interest, and helpers of tests fail by panicking"
+)]
 
 mod common;
 
@@ -46,11 +51,17 @@ async fn a_real_model_compacts_a_session_within_its_window() {
     let model = OpenAiCompatible::new(&url).unwrap().with_timeouts(PATIENCE, PATIENCE);
     let model = LlmSummarizer::new(Recording(model, Arc::clone(&asked)), "local");
     let summarizer = Fallback::new(model.with_window(window), ExtractiveSummarizer::default());
-    let config = SummarizationConfig { summary_max_tokens: 200, timeout: PATIENCE, ..whole() };
+    let config = SummarizationConfig {
+        summary_max_tokens: 200,
+        timeout: PATIENCE,
+        // So that a few requests do.
+        max_single_msg_token_ratio: 0.005,
+        ..whole()
+    };
     let sessions = SessionManager::builder().config(config).summarizer(summarizer).build().unwrap();
     let session = include_bytes!("../examples/data/coding-session.jsonl");
     let messages = formats::import(session).unwrap().messages;
-    sessions.add_messages("chat", messages.into_iter().take(24)).await.unwrap();
+    sessions.add_messages("chat", messages.into_iter().take(23)).await.unwrap();
     let before: Vec<_> = sessions.history("chat").await.unwrap().iter().cloned().collect();
 
     let report = sessions.compact("chat", Compact::now()).await;

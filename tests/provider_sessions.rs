@@ -225,7 +225,6 @@ async fn hundred_turns(api: Api, status: &str, seconds_a_turn: u64) -> usize {
         now.fetch_add(seconds_a_turn, Ordering::SeqCst);
     }
     assert!(paused >= 90, "{paused}");
-    println!("{api:?} {status} {seconds_a_turn}: {} requests", server.requests());
     assert_eq!(sessions.history("chat").await.unwrap().len(), 124);
     server.requests()
 }
