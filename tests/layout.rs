@@ -1,5 +1,7 @@
-//! The shape of the source: no arrow runs back up the list of modules, and no
-//! file is so long that it does two jobs.
+//! The shape of the source: no arrow runs back up the list of modules, no file
+//! is so long that it does two jobs, and what the README promises is tested.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -26,7 +28,11 @@ const ORDER: [&str; 14] = [
 const LONGEST: usize = 450;
 
 fn sources() -> Vec<(PathBuf, String)> {
-    let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+    rust_files("src")
+}
+
+fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder)];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -114,4 +120,30 @@ fn no_file_is_long() {
         let lines = text.lines().count();
         assert!(lines <= LONGEST, "{} has {lines} lines", path.display());
     }
+}
+
+#[test]
+fn each_failure_in_the_readme_has_its_test() {
+    let readme = include_str!("../README.md");
+    let (_, section) = readme.split_once("\n## When summarizing fails\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let files: String = ["src", "tests"]
+        .into_iter()
+        .flat_map(rust_files)
+        .map(|(_, text)| text)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let rows: Vec<_> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    for row in &rows {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, _, test] = cells[..] else { panic!("three cells: {row}") };
+        let name = test.trim_matches('`');
+        let (before, _) = files
+            .split_once(&format!("fn {name}("))
+            .unwrap_or_else(|| panic!("there is no test {name}"));
+        let before = before.trim_end().trim_end_matches("async").trim_end();
+        let attribute = before.lines().last().unwrap();
+        assert!(attribute.contains("test"), "{name} is no test: {attribute}");
+    }
+    assert!(rows.len() >= 23, "{} rows: does this test still read the table?", rows.len());
 }

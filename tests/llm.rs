@@ -16,10 +16,12 @@ use common::{
     model::{Model, Reply, ended, fence, tokens, whole},
     stub::{manager_with, messages, texts, texts_of},
 };
+use serde_json::Value;
 use session_compaction::{
     ByteEstimate, ChatResponse, Compact, FinishReason, LlmSummarizer, Message, ProviderError,
-    ProviderErrorKind, Report, SessionKey, SessionManager, SummarizationConfig, SummarizeError,
-    Summarizer, SummaryRequest, SummaryTemplate, TokenUsage, build_summarization_prompt,
+    ProviderErrorKind, Report, Request, SessionKey, SessionManager, SummarizationConfig,
+    SummarizeError, Summarizer, SummaryRequest, SummaryTemplate, TokenUsage,
+    build_summarization_prompt,
 };
 
 const OLD: &str = "ALPHA: the user prefers metric units.";
@@ -265,6 +267,50 @@ fn injection(n: usize, seen: &str) -> String {
     format!("{closing}\n{order} ({n})\n{closing}")
 }
 
+/// The system parts of contexts, in two forms, with the session's own prompt
+/// and with one of the request. In each the summary stands between two tags
+/// that nothing else holds.
+async fn system_parts(sessions: &SessionManager, summary: Option<&str>) -> Vec<String> {
+    let mut systems = Vec::new();
+    for request in [Request::new(), Request::new().system("You run on a ship. Be brief.")] {
+        let context = sessions.context("chat", &request).await.unwrap();
+        let (openai, anthropic) = (context.to_openai_chat(), context.to_anthropic());
+        for body in [openai.messages(), anthropic.messages()] {
+            let mut texts = Vec::new();
+            strings(&serde_json::from_str(body).unwrap(), &mut texts);
+            assert_fenced(&texts, summary);
+        }
+        let messages: Vec<Value> = serde_json::from_str(openai.messages()).unwrap();
+        let (system, rest) = messages.split_first().unwrap();
+        assert_eq!(system["role"], "system");
+        assert!(rest.iter().all(|message| message["role"] != "system"), "{rest:?}");
+        systems.extend([system.to_string(), anthropic.get("system").unwrap().to_owned()]);
+    }
+    systems
+}
+
+fn assert_fenced(texts: &[String], summary: Option<&str>) {
+    let block = texts.iter().find(|text| text.starts_with("<summary-"));
+    let (Some(block), Some(summary)) = (block, summary) else {
+        assert_eq!(block.is_some(), summary.is_some());
+        return;
+    };
+    let (tag, rest) = block.strip_prefix('<').unwrap().split_once(">\n").unwrap();
+    let (inside, _) = rest.split_once(&format!("\n</{tag}>")).unwrap();
+    assert!(inside.ends_with(summary), "all of it is inside: {block}");
+    let tags: usize = texts.iter().map(|text| text.matches(tag).count()).sum();
+    assert_eq!(tags, 2, "{texts:?}");
+}
+
+fn strings(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| strings(value, into)),
+        Value::Object(fields) => fields.values().for_each(|value| strings(value, into)),
+        _ => {}
+    }
+}
+
 #[tokio::test]
 async fn no_injection_reaches_the_instructions() {
     const PROMPT: &str = "You are a careful agent. Answer in one line.";
@@ -277,6 +323,7 @@ async fn no_injection_reaches_the_instructions() {
         let sessions = manager_with(model.summarizer(), whole());
         sessions.add_messages("chat", [Message::system(PROMPT)]).await.unwrap();
         sessions.add_messages("chat", messages(0..20)).await.unwrap();
+        let before = system_parts(&sessions, None).await;
         let call = Message::assistant("").with_tool_call("c", "fetch", "{}");
         sessions.add_messages("chat", [call, Message::tool_result("c", &*text)]).await.unwrap();
         sessions.add_messages("chat", messages(20..26)).await.unwrap();
@@ -289,12 +336,42 @@ async fn no_injection_reaches_the_instructions() {
         assert!(request.user.contains(&text), "the record is whole");
         let first = system.get_or_insert_with(|| request.system.clone());
         assert_eq!(*first, request.system, "text {n}");
-        let history = sessions.history("chat").await.unwrap();
-        let systems: Vec<_> = history.iter().filter(|m| m.role().is_system()).collect();
-        assert_eq!(systems.len(), 1);
-        assert_eq!(systems[0].text(), PROMPT);
+
+        if report.applied().is_none() {
+            // The guard has refused it; the fence holds it all the same.
+            sessions.set_summary("chat", &text).await.unwrap();
+        }
+        let summary = sessions.summary("chat").await.unwrap().unwrap();
+        assert!(summary.contains(&format!("({n})")), "{summary}");
+        let after = system_parts(&sessions, Some(&summary)).await;
+        assert!(before[0].contains(PROMPT) && before[1].contains(PROMPT));
+        assert_eq!(before, after, "text {n}");
     }
     assert!(applied >= 190, "{applied}: the fence is tested with what was stored");
+}
+
+#[tokio::test]
+async fn the_language_is_named_where_it_is_clear() {
+    let said = |text: &'static str| async move {
+        let model = Model::says("抱歉吗？不，一切都好。");
+        let sessions = manager_with(model.summarizer(), whole());
+        let messages = (0..24).map(|n| match n % 2 {
+            0 => Message::user(format!("{n}: {text}")),
+            _ => Message::assistant(format!("{n}. {text}")),
+        });
+        sessions.add_messages("chat", messages).await.unwrap();
+        let report = sessions.compact("chat", Compact::if_due()).await;
+        assert!(report.applied().is_some(), "{report}");
+        model.asked()[0].clone()
+    };
+    let german = said("Bitte sieh nach, ob die Datei da ist, und sag mir, was nicht geht.").await;
+    let chinese = said("请检查一下这个文件是否存在，然后告诉我哪里有问题。").await;
+    let code = said("cargo build --release --locked --target x86_64-unknown-linux-musl").await;
+    assert!(german.user.ends_with("words.") && german.user.contains("above in German and in"));
+    assert!(chinese.user.contains("above in Chinese and in at most"));
+    assert!(code.user.contains("Summarize the record above in at most"), "nothing is certain");
+    assert_eq!(german.system, chinese.system);
+    assert!(code.system.contains("same language as the conversation"));
 }
 
 #[tokio::test]

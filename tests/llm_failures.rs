@@ -18,9 +18,9 @@ use common::{
     stub::{Stub, manager_with, message, messages, texts, texts_of},
 };
 use session_compaction::{
-    ChatResponse, Compact, Fallback, MemoryStore, Outcome, Pause, PauseUntil, ProviderError,
-    ProviderErrorKind, Report, SessionManager, SummarizationConfig, SummarizeError, Summarizer,
-    Summary, summarize_fn,
+    ChatResponse, Compact, Fallback, MemoryStore, Message, Outcome, Pause, PauseUntil,
+    ProviderError, ProviderErrorKind, Report, SessionManager, Skip, SummarizationConfig,
+    SummarizeError, Summarizer, Summary, Threshold, summarize_fn,
 };
 
 const OLD: &str = "ALPHA: the user prefers metric units.";
@@ -159,6 +159,35 @@ async fn a_provider_that_is_down_is_left_alone_by_all_sessions() {
         assert!(turn(&sessions, &format!("chat {n}")).await.unwrap().applied().is_some());
     }
     assert_eq!(model.calls(), 13);
+}
+
+#[tokio::test]
+async fn no_progress_is_not_paid_for() {
+    let model = Model::says(SUMMARY);
+    // Four long messages are kept, and they alone are above the threshold.
+    let config = SummarizationConfig {
+        context_window: 4_000,
+        message_threshold: Threshold::Off,
+        ..SummarizationConfig::default()
+    };
+    let sessions = manager_with(model.summarizer(), config);
+    sessions.add_messages("chat", messages(0..20)).await.unwrap();
+    let long = |n| Message::user(format!("{n}: {}", "the log says so ".repeat(250)));
+    sessions.add_messages("chat", (0..4).map(long)).await.unwrap();
+    let report = turn(&sessions, "chat").await;
+    assert!(matches!(report, Ok(Report::Skipped(Skip::NoProgress { .. }))), "{report:?}");
+    sessions.add_message("chat", message(20)).await.unwrap();
+    let outcome = turn(&sessions, "chat").await;
+    assert!(
+        matches!(&outcome, Err(Outcome::Paused { until: PauseUntil::Tokens(_), .. })),
+        "{outcome:?}"
+    );
+    assert_eq!(model.calls(), 0);
+    assert_eq!(sessions.history("chat").await.unwrap().len(), 25);
+
+    // Grown by more than a tenth: what was long is old now.
+    sessions.add_messages("chat", messages(21..61)).await.unwrap();
+    assert!(turn(&sessions, "chat").await.unwrap().applied().is_some());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    fmt,
     ops::Range,
     sync::Arc,
 };
@@ -39,10 +40,20 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemoryStore {
     sessions: DashMap<SessionKey, Stored>,
     keep_transcripts: bool,
+}
+
+// What was said is no affair of a log line.
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore")
+            .field("sessions", &self.sessions.len())
+            .field("keep_transcripts", &self.keep_transcripts)
+            .finish()
+    }
 }
 
 /// Ids are recognized among the window and this many of the newest messages.

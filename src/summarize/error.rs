@@ -30,9 +30,13 @@ pub struct SummarizeError(Box<Inner>);
 struct Inner {
     kind: Kind,
     message: String,
+    advice: Option<&'static str>,
     retry_after: Option<Duration>,
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
 }
+
+/// What helps against answers that are no summary.
+pub(crate) const ANOTHER: &str = "take another model, or put a `Fallback` around it";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
@@ -78,7 +82,7 @@ impl SummarizeError {
     }
 
     pub(crate) fn empty() -> Self {
-        Self::of(Kind::Empty, "the summary has no visible text")
+        Self::of(Kind::Empty, "the summary has no visible text").advising(ANOTHER)
     }
 
     pub(crate) fn panicked(message: impl Into<String>) -> Self {
@@ -87,6 +91,17 @@ impl SummarizeError {
 
     pub(crate) fn timed_out(after: Duration) -> Self {
         Self::of(Kind::TimedOut, format!("no summary within {after:?}; raise `timeout`"))
+    }
+
+    /// Adds what a host can do about it.
+    pub(crate) fn advising(mut self, advice: &'static str) -> Self {
+        self.0.advice = Some(advice);
+        self
+    }
+
+    /// Returns what happened, without advice.
+    pub(crate) fn problem(&self) -> &str {
+        &self.0.message
     }
 
     /// Sets how long to wait before another try.
@@ -195,7 +210,8 @@ impl SummarizeError {
     }
 
     fn of(kind: Kind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), retry_after: None, source: None }))
+        let message = message.into();
+        Self(Box::new(Inner { kind, message, advice: None, retry_after: None, source: None }))
     }
 }
 
@@ -207,7 +223,10 @@ impl fmt::Debug for SummarizeError {
 
 impl fmt::Display for SummarizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0.message)
+        match self.0.advice {
+            Some(advice) => write!(f, "{}; {advice}", self.0.message),
+            None => f.pad(&self.0.message),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{SummaryPart, transcript};
+use super::{SummaryPart, extractive, transcript};
 use crate::message::Message;
 
 /// What kind of summary a model is asked for.
@@ -86,8 +86,10 @@ pub(super) struct Wanted<'a> {
     pub(super) template: &'a SummaryTemplate,
     /// The headings in the words of the host.
     pub(super) headings: &'a [String],
-    /// The language of the conversation, where it is known.
+    /// The language of the conversation, where the host named it.
     pub(super) language: Option<&'a str>,
+    /// .. and where it was found: one of a few fixed names.
+    pub(super) detected: Option<&'static str>,
     pub(super) part: SummaryPart,
     pub(super) max_tokens: u64,
 }
@@ -115,8 +117,8 @@ impl Wanted<'_> {
         )
     }
 
-    /// Writes what stands behind the record: what of the conversation it is, and
-    /// how long the answer may be.
+    /// Writes what stands behind the record: what of the conversation it is, in
+    /// which language it was found to be, and how long the answer may be.
     pub(super) fn task(self) -> String {
         let what = match self.part {
             SummaryPart::Whole => "Summarize the record above".into(),
@@ -128,7 +130,9 @@ impl Wanted<'_> {
         };
         // A word takes between one and two tokens in most languages.
         let words = (self.max_tokens.saturating_mul(3) / 5).clamp(20, self.template.most_words());
-        format!("{what} in at most {words} words.")
+        let language = self.detected.filter(|_| self.language.is_none());
+        let language = language.map(|language| format!(" in {language} and"));
+        format!("{what}{} in at most {words} words.", language.unwrap_or_default())
     }
 }
 
@@ -151,14 +155,15 @@ pub fn build_summarization_prompt<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     existing: Option<&str>,
 ) -> String {
+    let messages: Vec<Arc<Message>> = messages.into_iter().cloned().map(Arc::new).collect();
     let wanted = Wanted {
         template: &SummaryTemplate::Concise,
         headings: &[],
         language: None,
+        detected: extractive::sure_language(&messages),
         part: SummaryPart::Whole,
         max_tokens: 1_024,
     };
-    let messages: Vec<Arc<Message>> = messages.into_iter().cloned().map(Arc::new).collect();
     let lines = transcript::lines(&messages, SummaryPart::Whole);
     let record = transcript::fenced(existing, None, &lines);
     format!("{}\n\n{record}\n\n{}", wanted.instructions(), wanted.task())
@@ -171,7 +176,7 @@ mod tests {
 
     fn wanted(template: &SummaryTemplate) -> Wanted<'_> {
         let part = SummaryPart::Whole;
-        Wanted { template, headings: &[], language: None, part, max_tokens: 1_024 }
+        Wanted { template, headings: &[], language: None, detected: None, part, max_tokens: 1_024 }
     }
 
     #[test]
@@ -204,6 +209,16 @@ mod tests {
         assert!(!text.contains("**"), "no fixed heading: {text}");
         assert!(text.contains("in German, for \"key findings\""));
         assert!(template.required(&[], Some("German")).is_empty());
+    }
+
+    #[test]
+    fn a_language_that_was_found_stands_behind_the_record() {
+        let template = SummaryTemplate::Agent;
+        let found = Wanted { detected: Some("Korean"), ..wanted(&template) };
+        assert!(found.task().contains("the record above in Korean and in at most"));
+        assert_eq!(found.instructions(), wanted(&template).instructions());
+        let named = Wanted { language: Some("Thai"), ..found };
+        assert!(!named.task().contains("Korean"), "the host knows better");
     }
 
     #[test]

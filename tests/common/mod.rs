@@ -7,6 +7,8 @@
     reason = "each test file uses a part of it, and helpers of tests fail by panicking"
 )]
 
+#[cfg(feature = "providers")]
+pub(crate) mod faults;
 pub(crate) mod histories;
 pub(crate) mod logs;
 pub(crate) mod model;

@@ -129,21 +129,57 @@ impl Language {
     /// Finds the language of what people and models wrote. Too little text to
     /// say counts as English.
     pub(super) fn detect<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let mut scripts = Scripts::default();
-        let mut words = Vec::new();
-        for text in texts {
-            scripts.add(text, SAMPLE);
-            if words.len() < SAMPLE {
-                words
-                    .extend(text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1));
-            }
-            if scripts.letters >= SAMPLE {
-                break;
-            }
+        let (scripts, words) = sample(texts);
+        scripts.language().unwrap_or_else(|| Tally::of(&words).likeliest())
+    }
+
+    /// Returns the English name of the language, where there is no doubt.
+    pub(super) fn detect_sure<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+        let (scripts, words) = sample(texts);
+        if scripts.letters < ENOUGH {
+            return None;
         }
-        scripts.language().unwrap_or_else(|| latin(&words))
+        match scripts.language() {
+            Some(Self::Russian) if !scripts.russian() => None,
+            Some(language) => language.name(),
+            None => Tally::of(&words).sure().and_then(Self::name),
+        }
+    }
+
+    const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Chinese => "Chinese",
+            Self::English => "English",
+            Self::French => "French",
+            Self::German => "German",
+            Self::Japanese => "Japanese",
+            Self::Korean => "Korean",
+            Self::Portuguese => "Portuguese",
+            Self::Russian => "Russian",
+            Self::Spanish => "Spanish",
+            Self::Other => return None,
+        })
     }
 }
+
+/// Counts scripts, and takes the words out, of as much as is looked at.
+fn sample<'a>(texts: impl Iterator<Item = &'a str>) -> (Scripts, Vec<&'a str>) {
+    let mut scripts = Scripts::default();
+    let mut words = Vec::new();
+    for text in texts {
+        scripts.add(text, SAMPLE);
+        if words.len() < SAMPLE {
+            words.extend(text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1));
+        }
+        if scripts.letters >= SAMPLE {
+            break;
+        }
+    }
+    (scripts, words)
+}
+
+/// Of fewer letters, or fewer words, nothing is sure.
+const ENOUGH: usize = 40;
 
 /// How many letters are looked at.
 const SAMPLE: usize = 20_000;
@@ -156,6 +192,10 @@ struct Scripts {
     kana: usize,
     hangul: usize,
     cyrillic: usize,
+    /// Cyrillic letters that Russian does not have.
+    not_russian: usize,
+    /// A letter that Russian has, and its nearest neighbours do not.
+    yeru: usize,
 }
 
 impl Scripts {
@@ -164,7 +204,11 @@ impl Scripts {
             self.letters += 1;
             match c {
                 'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' => self.latin += 1,
-                '\u{400}'..='\u{52F}' => self.cyrillic += 1,
+                '\u{400}'..='\u{52F}' => {
+                    self.cyrillic += 1;
+                    self.not_russian += usize::from(!matches!(c, 'А'..='я' | 'ё' | 'Ё'));
+                    self.yeru += usize::from(c == 'ы');
+                }
                 '\u{3040}'..='\u{30FF}' => self.kana += 1,
                 '\u{1100}'..='\u{11FF}' | '\u{AC00}'..='\u{D7AF}' => self.hangul += 1,
                 '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{20000}'..='\u{323AF}' => {
@@ -196,27 +240,55 @@ impl Scripts {
         let unknown = self.letters.saturating_sub(known);
         (2 * unknown > self.latin).then_some(Language::Other)
     }
+
+    /// Whether what is Cyrillic can only be Russian.
+    const fn russian(&self) -> bool {
+        self.not_russian == 0 && self.yeru > 0
+    }
 }
 
-/// Tells languages in Latin script apart by their commonest words.
-fn latin(words: &[&str]) -> Language {
-    const CANDIDATES: [Language; 5] = [
-        Language::English,
-        Language::German,
-        Language::French,
-        Language::Spanish,
-        Language::Portuguese,
-    ];
-    let mut best = (Language::English, 0);
-    for language in CANDIDATES {
-        let common = lexicon::set(lexicon::commonest(language));
-        let hits =
-            words.iter().filter(|word| common.contains(word.to_lowercase().as_str())).count();
-        if hits > best.1 {
-            best = (language, hits);
+/// How many of the words are among the commonest of each language in Latin
+/// script.
+struct Tally {
+    words: usize,
+    best: (Language, usize),
+    second: usize,
+}
+
+impl Tally {
+    fn of(words: &[&str]) -> Self {
+        const CANDIDATES: [Language; 5] = [
+            Language::English,
+            Language::German,
+            Language::French,
+            Language::Spanish,
+            Language::Portuguese,
+        ];
+        let mut tally = Self { words: words.len(), best: (Language::English, 0), second: 0 };
+        for language in CANDIDATES {
+            let common = lexicon::set(lexicon::commonest(language));
+            let hits =
+                words.iter().filter(|word| common.contains(word.to_lowercase().as_str())).count();
+            if hits > tally.best.1 {
+                tally.second = tally.best.1;
+                tally.best = (language, hits);
+            } else {
+                tally.second = tally.second.max(hits);
+            }
         }
+        tally
     }
-    // Prose has every fifth word or more from these lists; of code and of single
-    // words nothing is known, and other languages share a few.
-    if words.len() >= 40 && best.1 * 12 < words.len() { Language::Other } else { best.0 }
+
+    fn likeliest(&self) -> Language {
+        // Prose has every fifth word or more from these lists; of code and of
+        // single words nothing is known, and other languages share a few.
+        let foreign = self.words >= ENOUGH && self.best.1 * 12 < self.words;
+        if foreign { Language::Other } else { self.best.0 }
+    }
+
+    fn sure(&self) -> Option<Language> {
+        let (language, hits) = self.best;
+        let prose = self.words >= ENOUGH && hits * 4 >= self.words;
+        (prose && hits >= self.second * 3 / 2).then_some(language)
+    }
 }

@@ -152,13 +152,23 @@ fn recency(behind: usize, size: usize) -> f32 {
 }
 
 fn language_of(messages: &[Arc<Message>], existing: Option<&str>) -> Language {
+    Language::detect(existing.into_iter().chain(spoken(messages)))
+}
+
+/// Returns the English name of the language that a conversation is in, where
+/// there is no doubt.
+pub(super) fn sure_language(messages: &[Arc<Message>]) -> Option<&'static str> {
+    Language::detect_sure(spoken(messages))
+}
+
+/// What people and models said.
+fn spoken(messages: &[Arc<Message>]) -> impl Iterator<Item = &str> {
     let spoken =
         messages.iter().filter(|message| matches!(message.role(), Role::User | Role::Assistant));
-    let texts = spoken.flat_map(|message| message.parts()).filter_map(|part| match part {
+    spoken.flat_map(|message| message.parts()).filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),
         _ => None,
-    });
-    Language::detect(existing.into_iter().chain(texts))
+    })
 }
 
 /// Returns the place of the last answer in words that calls no tool.

@@ -118,6 +118,53 @@ fn headings_are_in_the_language_of_the_text() {
 }
 
 #[test]
+fn a_language_is_named_where_there_is_no_doubt() {
+    let sure = [
+        (
+            "Could you please move the meeting to Tuesday at 15, and tell them that it is the last time that we do so?",
+            "English",
+        ),
+        (
+            "Bitte verschieben Sie das Treffen auf Dienstag um 15 Uhr, und sagen Sie ihnen, dass es das letzte Mal ist.",
+            "German",
+        ),
+        (
+            "Je voudrais déplacer la réunion à mardi, et il faut leur dire que c'est la dernière fois que nous le faisons.",
+            "French",
+        ),
+        (
+            "Por favor, mueva la reunión al martes a las 15, y dígales que es la última vez que lo hacemos con ellos.",
+            "Spanish",
+        ),
+        (
+            "Por favor, você pode mudar a reunião para terça às 15, e dizer que não é para eles uma coisa de todos os dias?",
+            "Portuguese",
+        ),
+        ("Перенесите, пожалуйста, встречу на вторник в 15 часов, чтобы мы успели.", "Russian"),
+        ("请把会议改到星期二下午三点。", "Chinese"),
+        ("来週の会議は火曜日の午後3時に変更してください。", "Japanese"),
+        ("다음 주 회의를 화요일 오후 3시로 변경해 주세요.", "Korean"),
+    ];
+    for (text, language) in sure {
+        assert_eq!(Language::detect_sure([text; 4].into_iter()), Some(language), "{text}");
+    }
+    let unsure = [
+        "ok",
+        "Перенесіть, будь ласка, зустріч на вівторок о 15 годині, щоб ми встигли.",
+        "Моля, преместете срещата за вторник в 15 часа, за да успеем всички заедно.",
+        "Vorrei spostare la riunione a martedì, e bisogna dire loro che è l'ultima volta che lo facciamo per loro.",
+        "Kunt u de vergadering naar dinsdag om 15 uur verplaatsen, en hun zeggen dat het de laatste keer is?",
+        "Kan du flytta mötet till tisdag klockan 15 och säga till dem att det är sista gången vi gör så?",
+        "Voldria canviar la reunió a dimarts, i cal dir-los que és la darrera vegada que ho fem amb ells.",
+        "fn main() { let x = read(path)?; println!(\"{x}\"); } impl Display for Error { type Output = usize; }",
+        "กรุณาเลื่อนการประชุมไปวันอังคารเวลา 15 นาฬิกา",
+    ];
+    for text in unsure {
+        assert_eq!(Language::detect_sure([text; 4].into_iter()), None, "{text}");
+    }
+}
+
+#[test]
 fn headings_are_read_back() {
     for section in Section::ALL {
         for language in [Language::English, Language::Chinese, Language::Other, Language::French] {

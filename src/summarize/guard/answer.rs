@@ -3,7 +3,7 @@
 use super::{cut, is_blank, refusal::is_refusal};
 use crate::{
     provider::{ChatResponse, FinishReason},
-    summarize::SummarizeError,
+    summarize::{SummarizeError, error::ANOTHER},
     tokens::{TokenCounter, Tokens},
 };
 
@@ -23,41 +23,44 @@ pub(crate) struct Rules<'a> {
 /// it, and neither is a word of the answer part of the error.
 pub(crate) fn read(response: &ChatResponse, rules: Rules<'_>) -> Result<String, SummarizeError> {
     if response.refusal.as_ref().is_some_and(|refusal| !is_blank(refusal)) {
-        return Err(SummarizeError::refused("the model refused to summarize"));
+        return Err(refused("the model refused to summarize"));
     }
     if response.tool_calls > 0 {
-        return Err(SummarizeError::unusable("the model called a tool instead of summarizing"));
+        return Err(unusable("the model called a tool instead of summarizing"));
     }
     match &response.finish_reason {
         FinishReason::Stop | FinishReason::Length => {}
-        FinishReason::ContentFilter => {
-            return Err(SummarizeError::refused("a content filter cut the answer off"));
-        }
-        FinishReason::ToolCalls => {
-            return Err(SummarizeError::unusable("the model wanted to call a tool"));
-        }
-        FinishReason::Other(_) => {
-            return Err(SummarizeError::unusable("the answer ended for an unknown reason"));
-        }
+        FinishReason::ContentFilter => return Err(refused("a content filter cut the answer off")),
+        FinishReason::ToolCalls => return Err(unusable("the model wanted to call a tool")),
+        FinishReason::Other(_) => return Err(unusable("the answer ended for an unknown reason")),
     }
     let text = without_thoughts(&response.text).trim();
     if is_blank(text) {
         return Err(SummarizeError::empty());
     }
     if is_refusal(text, rules.refusals) {
-        return Err(SummarizeError::refused("the answer is a refusal, not a summary"));
+        return Err(refused("the answer is a refusal, not a summary"));
     }
     if let Some(missing) = rules.headings.iter().find(|heading| !text.contains(heading.as_str())) {
-        return Err(SummarizeError::unusable(format!("the answer lacks the heading {missing}")));
+        return Err(unusable(format!("the answer lacks the heading {missing}")));
     }
     let limit = Tokens::from_tokens(rules.max_tokens);
     let whole = match response.finish_reason {
         FinishReason::Length => cut::at_sentence(text),
         _ => Some(text.to_owned()),
     };
-    whole
-        .and_then(|text| cut::to_tokens(&text, limit, rules.counter))
-        .ok_or_else(|| SummarizeError::unusable("the answer was cut off in its first sentence"))
+    whole.and_then(|text| cut::to_tokens(&text, limit, rules.counter)).ok_or_else(|| {
+        SummarizeError::unusable("the answer was cut off in its first sentence")
+            .advising("raise `summary_max_tokens`")
+    })
+}
+
+fn refused(what: &str) -> SummarizeError {
+    SummarizeError::refused(what).advising(ANOTHER)
+}
+
+fn unusable(what: impl Into<String>) -> SummarizeError {
+    SummarizeError::unusable(what).advising(ANOTHER)
 }
 
 /// Takes a thinking block off the beginning. One that is not closed takes the

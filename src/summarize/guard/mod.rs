@@ -8,7 +8,7 @@ mod tests;
 
 pub(crate) use self::answer::{Rules, read};
 use self::refusal::is_refusal;
-use super::{SummarizeError, Summary};
+use super::{SummarizeError, Summary, error::ANOTHER};
 use crate::{
     context::fence,
     session::StoredSummary,
@@ -36,7 +36,8 @@ pub(crate) fn check(summary: Summary) -> Result<Summary, SummarizeError> {
         return Err(SummarizeError::empty());
     }
     if is_refusal(&summary.text, &[]) {
-        return Err(SummarizeError::refused("the answer is a refusal, not a summary"));
+        let error = SummarizeError::refused("the answer is a refusal, not a summary");
+        return Err(error.advising(ANOTHER));
     }
     Ok(summary)
 }
