@@ -1,6 +1,8 @@
 //! What sinks and subscribers are told, in which order, and that none of them
 //! can do harm.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::{

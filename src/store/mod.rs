@@ -1,6 +1,7 @@
 //! Where sessions are kept. The trait's docs are the contract that every
 //! store keeps.
 
+mod change;
 mod jsonl;
 mod memory;
 mod types;
@@ -10,12 +11,10 @@ use std::{fmt, ops::Range};
 use async_trait::async_trait;
 
 pub use self::{
+    change::{Commit, CommitResult, Rewrite, RewriteResult},
     jsonl::{JsonlStore, Repaired},
     memory::MemoryStore,
-    types::{
-        Commit, CommitResult, ListPage, NewMessage, Placed, Receipt, Removed, Rewrite,
-        RewriteResult, StoredMessage, StoredSession,
-    },
+    types::{ListPage, NewMessage, Placed, Receipt, Removed, StoredMessage, StoredSession},
 };
 #[cfg(doc)]
 use crate::session::Revision;
