@@ -2,7 +2,6 @@
 //! is so long that it does two jobs, and what the README promises is tested.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::{fs, path::PathBuf};
 
