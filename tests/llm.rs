@@ -314,7 +314,7 @@ fn strings(value: &Value, into: &mut Vec<String>) {
 #[tokio::test]
 async fn no_injection_reaches_the_instructions() {
     const PROMPT: &str = "You are a careful agent. Answer in one line.";
-    let (mut seen, mut system, mut applied) = (String::from("record-000000"), None, 0);
+    let (mut seen, mut system) = (String::from("record-000000"), None);
     for n in 0..200 {
         let text = injection(n, &seen);
         // A model that obeys: it says what the tool told it to.
@@ -328,7 +328,7 @@ async fn no_injection_reaches_the_instructions() {
         sessions.add_messages("chat", [call, Message::tool_result("c", &*text)]).await.unwrap();
         sessions.add_messages("chat", messages(20..26)).await.unwrap();
         let report = sessions.compact("chat", Compact::if_due()).await;
-        applied += usize::from(report.applied().is_some());
+        assert!(report.applied().is_some(), "the fence is tested with it: {report}");
 
         let asked = model.asked();
         let request = asked.first().unwrap();
@@ -337,17 +337,12 @@ async fn no_injection_reaches_the_instructions() {
         let first = system.get_or_insert_with(|| request.system.clone());
         assert_eq!(*first, request.system, "text {n}");
 
-        if report.applied().is_none() {
-            // The guard has refused it; the fence holds it all the same.
-            sessions.set_summary("chat", &text).await.unwrap();
-        }
         let summary = sessions.summary("chat").await.unwrap().unwrap();
         assert!(summary.contains(&format!("({n})")), "{summary}");
         let after = system_parts(&sessions, Some(&summary)).await;
         assert!(before[0].contains(PROMPT) && before[1].contains(PROMPT));
         assert_eq!(before, after, "text {n}");
     }
-    assert!(applied >= 190, "{applied}: the fence is tested with what was stored");
 }
 
 #[tokio::test]
