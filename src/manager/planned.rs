@@ -110,6 +110,10 @@ impl Inner {
 
     /// Decides where to cut so that what is kept and a summary fit into the
     /// target: the less is kept, the more room is there for the summary.
+    ///
+    /// The newest messages get as large a part of the target as the target is
+    /// of the whole, at most a quarter: word for word they say little for their
+    /// size, which the tightest target can afford least.
     fn split_to(
         &self,
         snapshot: &Snapshot,
@@ -118,8 +122,9 @@ impl Inner {
         target: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
+        let part = (all.as_units() / target.as_units().max(1)).max(4);
         let mut skip = Skip::NothingToCut;
-        for share in [4, 8, 16, u64::MAX] {
+        for share in [part, part.saturating_mul(2), u64::MAX] {
             let split = plan::split(&SplitInput {
                 messages,
                 carried: snapshot.carried(),
