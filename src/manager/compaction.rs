@@ -67,11 +67,12 @@ impl Compact {
     }
 
     /// Until summary and history take at most so many tokens, in place of the
-    /// configured number of messages to keep: about an eighth of them for the
-    /// newest messages, the rest for the summary, if `summary_max_tokens`
-    /// allows. What must be kept (system and pinned messages, the newest user
-    /// message) comes first, also where it alone is above the target: the
-    /// summary then takes at most a quarter of it.
+    /// configured number of messages to keep. The newest messages get as large
+    /// a part of them as they are of the whole, at most a quarter; the rest is
+    /// for the summary, if `summary_max_tokens` allows. What must be kept
+    /// (system and pinned messages, the newest user message, open tool calls
+    /// and what follows them) comes first, also where it alone is above the
+    /// target: the summary then takes at most a quarter of it.
     #[must_use]
     pub const fn to_tokens(mut self, tokens: u64) -> Self {
         self.target = Some(tokens);

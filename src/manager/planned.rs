@@ -112,6 +112,10 @@ impl Inner {
     /// target: the less is kept, the more room is there for the summary. Where
     /// even what must be kept does not fit, the summary is as short as it may
     /// be: a context above the target is better than one far above it.
+    ///
+    /// The newest messages get as large a part of the target as the target is
+    /// of the whole, at most a quarter: word for word they say little for their
+    /// size, which the tightest target can afford least.
     fn split_to(
         &self,
         snapshot: &Snapshot,
@@ -120,9 +124,10 @@ impl Inner {
         target: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
+        let part = (all.as_units() / target.as_units().max(1)).max(4);
         let least = (target.count() / 4).max(LEAST_SUMMARY);
         let mut best = Err(Skip::NothingToCut);
-        for share in KEPT_SHARES {
+        for share in [part, part.saturating_mul(2), u64::MAX] {
             let split = plan::split(&SplitInput {
                 messages,
                 carried: snapshot.carried(),
@@ -177,10 +182,6 @@ impl Inner {
         Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
     }
 }
-
-/// What part of a target is for the newest messages, the largest that leaves
-/// room for a summary; with the last one none is kept that need not be.
-const KEPT_SHARES: [u64; 3] = [8, 16, u64::MAX];
 
 /// A summary of fewer tokens is not asked for.
 const LEAST_SUMMARY: u64 = 64;

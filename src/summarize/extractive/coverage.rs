@@ -1,6 +1,9 @@
 //! Choosing: the most new concepts for the tokens, again and again.
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+};
 
 use super::draft::{Draft, Pool, SENTENCES};
 use crate::tokens::{TokenCounter, Tokens};
@@ -8,6 +11,9 @@ use crate::tokens::{TokenCounter, Tokens};
 /// How much of its cost a unit is held to: below 1, since longer units read
 /// better.
 const THRIFT: f32 = 0.9;
+
+/// So many in a row that do not fit, and no more are tried.
+const MOST_MISSES: usize = 1_000;
 
 /// The units that were chosen so far, in the order of the choice.
 pub(super) struct Choice<'a> {
@@ -82,17 +88,30 @@ impl<'a> Choice<'a> {
             })
             .filter_map(|index| self.offer(index))
             .collect();
-        while let Some(best) = heap.pop() {
-            // Offers only fall as others are taken, apart from those of a line
-            // whose lead gets paid, which are made again below.
-            let Some(now) = self.offer(best.index) else { continue };
-            if heap.peek().is_some_and(|next| next > &now) {
-                heap.push(now);
-                continue;
-            }
-            let Some(price) = self.price(now.index).filter(|price| *price <= left) else {
+        let mut misses = 0;
+        loop {
+            let Some(mut best) = heap.peek_mut() else { break };
+            let Some(price) = self.price(best.index).filter(|price| *price <= left) else {
+                PeekMut::pop(best);
+                misses += 1;
+                // Nearly spent: the many that are too large are not looked at.
+                if misses == MOST_MISSES {
+                    break;
+                }
                 continue;
             };
+            // Offers only fall as others are taken, apart from those of a line
+            // whose lead gets paid, which are made again below.
+            let Some(now) = self.offer(best.index) else {
+                PeekMut::pop(best);
+                continue;
+            };
+            if now < *best {
+                *best = now;
+                continue;
+            }
+            PeekMut::pop(best);
+            misses = 0;
             left -= price;
             if let Some(line) = self.take(now.index) {
                 let others = self.units_of.get(line).into_iter().flatten();

@@ -10,6 +10,7 @@ mod language;
 mod lexicon;
 mod merge;
 mod prose;
+mod protected;
 mod sentences;
 mod snippets;
 mod summarizer;
@@ -28,27 +29,40 @@ use self::{
     draft::{Draft, Pool},
     language::{Language, Section},
     lexicon::Lexicon,
+    protected::Protected,
     telegraph::Form,
     words::words,
 };
 use crate::{
     message::{Message, Part, Role},
+    summarize::SummarizeError,
     tokens::{TokenCounter, Tokens},
 };
+
+/// What a host asks for.
+#[derive(Clone, Debug, Default)]
+struct Wishes {
+    /// None: by the budget.
+    form: Option<Form>,
+    /// Strings that come out in full.
+    protected: Arc<[String]>,
+}
 
 /// Summarizes messages and the summary before them, in at most `budget` tokens
 /// as `counter` counts them. The same input gives the same text; it is empty
 /// where there is nothing to say or no room to say it.
-pub(crate) fn extract(
+fn extract(
     messages: &[Arc<Message>],
     existing: Option<&str>,
     budget: Tokens,
     counter: &dyn TokenCounter,
-) -> String {
+    wishes: &Wishes,
+) -> Result<String, SummarizeError> {
     let language = language_of(messages, existing);
     let shape = Shape::of(messages, existing, counter);
     let lexicon = Lexicon::of(language);
-    let mut builder = Builder::new(lexicon, shape.form(budget), shape.agent);
+    let form = wishes.form.unwrap_or_else(|| shape.form(budget));
+    let mut builder = Builder::new(lexicon, form, shape.agent);
     builder.two_voices = shape.user > 0 && shape.assistant > 0;
     if let Some(existing) = existing {
         builder.add_summary(existing);
@@ -77,7 +91,8 @@ pub(crate) fn extract(
     let repeats = concepts.repeats();
     let choice = Choice::new(&draft, &weights, &repeats, counter);
     let chosen = choose(choice, shape.agent.then_some(prose), budget);
-    fit(&draft, &chosen, language, budget, counter)
+    let protected = Protected::of(&wishes.protected, messages, existing);
+    fit(&draft, &chosen, language, &protected, budget, counter)
 }
 
 /// What a word is worth where facts count: the more of it is prose, the more.
@@ -251,19 +266,25 @@ fn choose(mut choice: Choice<'_>, agent_prose: Option<u8>, budget: Tokens) -> Ve
     choice.into_chosen()
 }
 
-/// Renders as many of the chosen units as fit.
+/// Renders as many of the chosen units as fit beside what is protected.
 fn fit(
     draft: &Draft,
     chosen: &[usize],
     language: Language,
+    protected: &Protected<'_>,
     budget: Tokens,
     counter: &dyn TokenCounter,
-) -> String {
+) -> Result<String, SummarizeError> {
     let fits = |text: &str| counter.text(text) <= budget;
+    let render = |chosen: &[usize]| protected.complete(draft.render(chosen, language), language);
+    let least = render(&[]);
+    if !fits(&least) {
+        return Err(protected.too_long(counter.text(&least), budget));
+    }
     let (mut low, mut high) = (0, chosen.len() + 1);
     while high - low > 1 {
         let middle = low.midpoint(high);
-        let text = draft.render(chosen.get(..middle).unwrap_or(chosen), language);
+        let text = render(chosen.get(..middle).unwrap_or(chosen));
         *(if fits(&text) { &mut low } else { &mut high }) = middle;
     }
     let (kept, rest) = chosen.split_at_checked(low).unwrap_or((chosen, &[]));
@@ -271,16 +292,15 @@ fn fit(
     // What is left may hold a smaller one.
     for index in rest.iter().take(FILLERS) {
         kept.push(*index);
-        if !fits(&draft.render(&kept, language)) {
+        if !fits(&render(&kept)) {
             kept.pop();
         }
     }
-    let text = draft.render(&kept, language);
-    if !kept.is_empty() && fits(&text) {
-        return text;
+    if !kept.is_empty() || !least.is_empty() {
+        return Ok(render(&kept));
     }
     let first = chosen.first().and_then(|index| draft.units.get(*index));
-    first.map(|unit| clip_to_fit(&unit.text, &fits)).unwrap_or_default()
+    Ok(first.map(|unit| clip_to_fit(&unit.text, &fits)).unwrap_or_default())
 }
 
 /// How many more units are tried in what is left of the budget.

@@ -13,7 +13,8 @@ use crate::tokens::{ByteEstimate, CharsPerToken};
 
 fn summary(messages: &[Message], existing: Option<&str>, budget: u64) -> String {
     let messages: Vec<_> = messages.iter().cloned().map(Arc::new).collect();
-    extract(&messages, existing, Tokens::from_tokens(budget), &ByteEstimate::default())
+    let budget = Tokens::from_tokens(budget);
+    extract(&messages, existing, budget, &ByteEstimate::default(), &Wishes::default()).unwrap()
 }
 
 #[test]
@@ -333,6 +334,45 @@ fn long_lines_and_deep_json_take_no_time() {
     assert!(summary(&talk, None, 100).contains("f_g"));
 }
 
+#[test]
+fn protected_strings_come_out_in_full_or_the_call_fails() {
+    let mut talk = vec![
+        Message::user("About the refund of the parcel AB-1234, and so on."),
+        Message::assistant("").with_tool_call("1", "pay", r#"{"to":"the \"old\" account"}"#),
+        Message::tool_result("1", "queued as AB-12345"),
+    ];
+    talk.extend((0..60).map(|i| Message::user(format!("Ms. Nkemelu wants item {i} by June."))));
+    let talk: Vec<_> = talk.into_iter().map(Arc::new).collect();
+    let within = |budget: u64, strings: &[&str]| {
+        let protected = strings.iter().map(|string| (*string).to_owned()).collect();
+        let wishes = Wishes { form: None, protected };
+        let budget = Tokens::from_tokens(budget);
+        extract(&talk, None, budget, &ByteEstimate::default(), &wishes)
+    };
+    let strings = ["AB-1234", "refund of the parcel", "the \"old\" account", "never said"];
+    let text = within(60, &strings).unwrap();
+    assert!(strings[..3].iter().all(|string| text.contains(string)), "{text}");
+    assert!(text.replace("AB-12345", "").contains("AB-1234"), "{text}");
+    assert!(!text.contains("never said"), "{text}");
+
+    let long = "Ms. Nkemelu wants item 7 by June.";
+    let over = ByteEstimate::default().text(long).count() - 4;
+    let error = within(4, &[long]).unwrap_err().to_string();
+    assert!(error.contains(&format!("bound of 4 tokens by {over};")), "{error}");
+}
+
+#[test]
+fn forms_are_a_hosts_to_choose() {
+    let talk = [Arc::new(Message::user("I have been living in the city of Turin for 12 years."))];
+    let within = |form: Option<Form>, budget: u64| {
+        let wishes = Wishes { form, protected: Arc::default() };
+        let budget = Tokens::from_tokens(budget);
+        extract(&talk, None, budget, &ByteEstimate::default(), &wishes).unwrap()
+    };
+    assert!(within(Some(Form::Full), 20).contains("I have been living in the city of Turin"));
+    assert!(within(Some(Form::Tight), 200).contains("living city Turin 12 years"));
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     let text = prop_oneof![
         "\\PC{0,120}",
@@ -361,13 +401,27 @@ proptest! {
         messages in prop::collection::vec(any_message(), 0..20),
         existing in prop::option::of("(Facts:\n|Files and identifiers:\n|a/b.rs: fooBar · x_y\n|\\PC{0,40}\n){0,6}"),
         budget in 0..300_u64,
+        protected in prop::collection::vec("[a-c ./]{1,3}", 0..4),
     ) {
+        let said = messages.iter().map(Message::text).collect::<Vec<_>>().join("\n");
+        let wishes = Wishes { form: None, protected: protected.clone().into() };
         let messages: Vec<_> = messages.into_iter().map(Arc::new).collect();
         let budget = Tokens::from_tokens(budget);
         for counter in [&ByteEstimate::default() as &dyn TokenCounter, &CharsPerToken::default()] {
-            let text = extract(&messages, existing.as_deref(), budget, counter);
-            prop_assert!(counter.text(&text) <= budget);
-            prop_assert_eq!(&text, &extract(&messages, existing.as_deref(), budget, counter));
+            let again = || extract(&messages, existing.as_deref(), budget, counter, &wishes);
+            match again() {
+                Ok(text) => {
+                    prop_assert!(counter.text(&text) <= budget);
+                    for string in &protected {
+                        prop_assert!(text.contains(string) || !said.contains(string));
+                    }
+                    prop_assert_eq!(text, again().unwrap());
+                }
+                Err(error) => {
+                    let strings = counter.text(&protected.join("; "));
+                    prop_assert!(strings > budget, "{}", error);
+                }
+            }
         }
     }
 
@@ -378,7 +432,15 @@ proptest! {
             let cut = snippets(&line, &found, context);
             prop_assert_eq!(cut.iter().map(|snippet| snippet.facts.len()).sum::<usize>(), found.len());
             for snippet in cut {
-                prop_assert!(line.contains(snippet.text));
+                let whole = line.match_indices(snippet.text).any(|(at, text)| {
+                    let inside = |at: usize| {
+                        let (before, behind) = line.split_at(at);
+                        before.ends_with(|c: char| c.is_ascii_alphanumeric())
+                            && behind.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    };
+                    !inside(at) && !inside(at + text.len())
+                });
+                prop_assert!(whole, "{:?}", snippet.text);
                 for fact in snippet.facts {
                     prop_assert!(snippet.text.contains(fact.text), "{:?} {:?}", snippet.text, fact);
                 }
