@@ -9,6 +9,7 @@ mod context;
 mod detached;
 mod force;
 mod log;
+mod options;
 mod outcome;
 mod planned;
 mod rewrite;

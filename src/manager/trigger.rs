@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Inner, Outcome, SessionManager, cell::Cell, compaction};
 use crate::{
+    config,
     error::Result,
     plan::{Limits, Measured, Trigger},
     session::{Pause, Session, SessionKey, SessionOptions},
@@ -104,7 +105,8 @@ impl Inner {
     }
 
     pub(super) fn context_window(&self, options: &SessionOptions) -> u64 {
-        options.context_window.unwrap_or(self.config.context_window)
+        let usual = || config::context_window(options.model.as_deref()?);
+        options.context_window.or_else(usual).unwrap_or(self.config.context_window)
     }
 }
 

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     log::Log,
+    options::SessionOptions,
     revision::{Revision, SnapshotMark},
     snapshot::{Entry, Size, Snapshot},
-    state::{Dropped, Pause, SessionOptions, SessionState, StoredSummary, View},
+    state::{Dropped, Pause, SessionState, StoredSummary, View},
 };
 use crate::tokens::Tokens;
 
@@ -38,6 +39,8 @@ pub(crate) struct Session {
     dirty: bool,
     /// Rises with every change, so that a load that was overtaken is noticed.
     version: u64,
+    /// The version at which memory was last said to lag behind.
+    marked: u64,
 }
 
 impl Session {
@@ -64,6 +67,7 @@ impl Session {
             early: BTreeMap::new(),
             dirty: false,
             version: 0,
+            marked: 0,
         }
     }
 
@@ -71,7 +75,11 @@ impl Session {
         self.dirty
     }
 
+    /// Has the store asked before the next use, by a load that begins after
+    /// this.
     pub(crate) const fn mark_dirty(&mut self) {
+        self.version += 1;
+        self.marked = self.version;
         self.dirty = true;
     }
 
@@ -101,6 +109,7 @@ impl Session {
     }
 
     pub(crate) fn set_pause(&mut self, pause: Option<Pause>) {
+        self.version += 1;
         self.pause = pause;
     }
 
@@ -229,12 +238,13 @@ impl Session {
         }
         let counter = |revision: Option<Revision>| revision.map_or(0, Revision::counter);
         let ours = (counter(self.revision), self.next());
-        if version != self.version && (counter(loaded), next) < ours {
+        if version != self.version && (counter(loaded), next) <= ours {
             return;
         }
         let same = incarnation(loaded) == incarnation(self.revision);
         let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
-        *self = Self { version: self.version + 1, early, ..Self::absent() };
+        let (version, dirty) = (self.version + 1, self.marked > version);
+        *self = Self { version, early, dirty, marked: self.marked, ..Self::absent() };
         let Some(state) = state else { return };
         self.revision = Some(state.revision);
         self.window = window.into_iter().collect();

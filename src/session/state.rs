@@ -1,11 +1,11 @@
 //! The state of a session beside its messages: the same in memory and in
 //! every store.
 
-use std::{collections::BTreeMap, fmt, time::SystemTime};
+use std::{fmt, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::revision::Revision;
+use super::{options::SessionOptions, revision::Revision};
 
 /// Everything that a store keeps of a session beside its messages.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -92,22 +92,6 @@ impl Dropped {
     pub(crate) const fn is_none(&self) -> bool {
         self.messages == 0
     }
-}
-
-/// What a host configured for one session; stored with it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SessionOptions {
-    /// The model that the session talks to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// That model's context window in tokens, instead of the configured one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_window: Option<u64>,
-    /// The host's own labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
 }
 
 /// Why, and until when, no compaction of a session is tried.
