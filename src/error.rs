@@ -37,6 +37,10 @@ enum Kind {
         "message id {id:?} in session {session:?} already names other content; use a new id, or none"
     )]
     DuplicateId { session: String, id: String },
+    #[error(
+        "what must be sent of session {session:?} takes {tokens} tokens, and {reserve} more are kept for the answer: its context window has {window}; the largest message takes {largest}, so shorten it, send fewer tools, or use a larger window"
+    )]
+    Irreducible { session: String, tokens: u64, reserve: u64, window: u64, largest: u64 },
     #[error("a session key is 1 to {max} bytes long, this one has {len}")]
     Key { len: usize, max: usize },
     #[error(
@@ -71,6 +75,17 @@ impl Error {
     /// The same id with other content.
     pub(crate) fn duplicate_id(session: &str, id: &str) -> Self {
         Kind::DuplicateId { session: session.into(), id: id.into() }.into()
+    }
+
+    /// What cannot be made smaller is still too large. All sizes in tokens.
+    pub(crate) fn irreducible(
+        session: &str,
+        tokens: u64,
+        reserve: u64,
+        window: u64,
+        largest: u64,
+    ) -> Self {
+        Kind::Irreducible { session: session.into(), tokens, reserve, window, largest }.into()
     }
 
     pub(crate) fn key(len: usize, max: usize) -> Self {
@@ -125,6 +140,13 @@ impl Error {
     #[must_use]
     pub fn is_duplicate_id(&self) -> bool {
         matches!(*self.0, Kind::DuplicateId { .. })
+    }
+
+    /// Returns true when a context cannot be made to fit: what must be sent is
+    /// larger than the context window. The text has the sizes.
+    #[must_use]
+    pub fn is_irreducible(&self) -> bool {
+        matches!(*self.0, Kind::Irreducible { .. })
     }
 
     /// Returns true when a session key is empty or too long.

@@ -12,6 +12,7 @@ mod log;
 mod options;
 mod outcome;
 mod planned;
+mod prepare;
 mod rewrite;
 mod shutdown;
 mod trigger;
@@ -30,6 +31,7 @@ pub use self::{
     compaction::Compact,
     force::Forced,
     outcome::{Compaction, Outcome, Report},
+    prepare::Prepare,
     shutdown::Shutdown,
     usage::SessionStats,
 };

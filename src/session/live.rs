@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     log::Log,
     options::SessionOptions,
+    overhead::Overhead,
     revision::{Revision, SnapshotMark},
     snapshot::{Entry, Size, Snapshot},
     state::{Dropped, Pause, SessionState, StoredSummary, View},
@@ -30,6 +31,9 @@ pub(crate) struct Session {
     dropped: Dropped,
     /// What a provider counted for a context, and our estimate of the same.
     reported: Option<(Tokens, Tokens)>,
+    overhead: Overhead,
+    /// The most that the provider takes, as it has shown by a refusal.
+    ceiling: Option<u64>,
     options: Arc<SessionOptions>,
     pause: Option<Pause>,
     /// Acknowledged messages that lie above a gap: another append, which the
@@ -62,6 +66,8 @@ impl Session {
             sent: Tokens::ZERO,
             dropped: Dropped::default(),
             reported: None,
+            overhead: Overhead::default(),
+            ceiling: None,
             options: Arc::default(),
             pause: None,
             early: BTreeMap::new(),
@@ -123,12 +129,45 @@ impl Session {
         self.window_size
     }
 
-    /// How many tokens are sent: summary, carried messages, window. What a
-    /// provider has counted of them goes before our estimate, if it is more.
+    /// How many tokens the next request takes: summary, carried messages and
+    /// window, and what the last request added to them. What a provider has
+    /// counted goes before our estimate, if it is more.
     pub(crate) fn tokens(&self) -> Tokens {
-        let estimate = self.estimate();
-        let counted = self.reported.map(|(counted, of)| counted + (estimate - of));
-        counted.unwrap_or_default().max(estimate)
+        self.estimate() + self.excess() + self.overhead.reserve
+    }
+
+    /// How many more tokens than our estimate a provider has counted.
+    pub(crate) fn excess(&self) -> Tokens {
+        self.reported.map(|(counted, of)| counted - of).unwrap_or_default()
+    }
+
+    pub(crate) const fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    /// Takes the sizes of what a request adds.
+    pub(crate) const fn remember(&mut self, overhead: Overhead) {
+        self.overhead = overhead;
+    }
+
+    pub(crate) const fn ceiling(&self) -> Option<u64> {
+        self.ceiling
+    }
+
+    /// Takes it that the provider accepts no more tokens than this.
+    pub(crate) const fn learn(&mut self, ceiling: u64) {
+        self.ceiling = Some(ceiling);
+    }
+
+    /// Where the tokens go; all but the reserve in the order of a request.
+    pub(crate) fn sizes(&self) -> (Tokens, Tokens, Tokens) {
+        let (carried, window) = (self.carried_size.tokens, self.window_size.tokens);
+        let replaced = self.overhead.replaced;
+        if carried >= replaced {
+            (self.sent, carried - replaced, window)
+        } else {
+            (self.sent, carried, window - replaced)
+        }
     }
 
     /// Takes a provider's count for a context. One of another revision, or
@@ -140,7 +179,7 @@ impl Session {
         }
         let since = (in_window..self.window.len()).filter_map(|index| self.window.get(index));
         let estimate = self.estimate() - since.map(|entry| entry.size.tokens).sum();
-        // System prompt and tools come on top, but not millions of tokens.
+        // The estimate may be far off, but not by millions of tokens.
         if counted > estimate.count().saturating_mul(8).saturating_add(1_000_000) {
             return false;
         }
@@ -149,7 +188,7 @@ impl Session {
     }
 
     fn estimate(&self) -> Tokens {
-        self.sent + self.carried_size.tokens + self.window_size.tokens
+        self.overhead.with(self.sent + self.carried_size.tokens + self.window_size.tokens)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -244,7 +283,8 @@ impl Session {
         let same = incarnation(loaded) == incarnation(self.revision);
         let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
         let (version, dirty) = (self.version + 1, self.marked > version);
-        *self = Self { version, early, dirty, marked: self.marked, ..Self::absent() };
+        let Self { marked, overhead, ceiling, .. } = *self;
+        *self = Self { version, early, dirty, marked, overhead, ceiling, ..Self::absent() };
         let Some(state) = state else { return };
         self.revision = Some(state.revision);
         self.window = window.into_iter().collect();

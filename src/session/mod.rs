@@ -4,6 +4,7 @@ mod key;
 mod live;
 mod log;
 mod options;
+mod overhead;
 mod revision;
 mod snapshot;
 mod state;
@@ -15,4 +16,4 @@ pub use self::{
     snapshot::{Size, Snapshot},
     state::{Dropped, Pause, PauseUntil, SessionState, StoredSummary, View},
 };
-pub(crate) use self::{live::Session, snapshot::Entry};
+pub(crate) use self::{live::Session, overhead::Overhead, snapshot::Entry};
