@@ -55,6 +55,8 @@ enum Kind {
     NoRuntime,
     #[error("{format}: the provider answered with an error ({code}) in place of a reply")]
     Refused { format: &'static str, code: String },
+    #[error("session {session:?} cannot be taken back that far: {problem}")]
+    Rewind { session: String, problem: &'static str },
     #[error("the {backend} store could not {action}")]
     Store { backend: &'static str, action: String, source: Option<Cause> },
     #[error("the {backend} store does not keep {what}; {remedy}")]
@@ -108,6 +110,11 @@ impl Error {
     /// An error where a reply was expected, by the provider's code for it.
     pub(crate) fn refused(format: &'static str, code: impl Into<String>) -> Self {
         Kind::Refused { format, code: code.into() }.into()
+    }
+
+    /// A rewind that cannot be done.
+    pub(crate) fn rewind(session: &str, problem: &'static str) -> Self {
+        Kind::Rewind { session: session.into(), problem }.into()
     }
 
     /// A store's failure, for implementors of
@@ -177,6 +184,13 @@ impl Error {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(*self.0, Kind::Refused { .. })
+    }
+
+    /// Returns true when messages could not be taken back: they are not in the
+    /// history, or a summary stands for them.
+    #[must_use]
+    pub fn is_rewind(&self) -> bool {
+        matches!(*self.0, Kind::Rewind { .. })
     }
 
     /// Returns true when the store failed; nothing was acknowledged.

@@ -89,7 +89,7 @@ pub use crate::{
     event::UsageEvent,
     manager::{
         Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Prepare, Report,
-        SessionManager, SessionManagerBuilder, SessionStats, Shutdown,
+        SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

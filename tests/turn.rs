@@ -11,7 +11,7 @@ use common::stub::{Stub, manager, manager_with, messages};
 use folder::Folder;
 use session_compaction::{
     Compact, CompactionHandle, Error, JsonlStore, Message, Outcome, Request, SessionManager,
-    SessionOptions, Step, SummarizationConfig, Threshold, TokenUsage, Trigger,
+    SessionOptions, Step, SummarizationConfig, Threshold, TokenUsage, Trigger, formats,
 };
 
 #[tokio::test]
@@ -202,6 +202,100 @@ async fn what_cannot_be_made_smaller_is_an_error_and_costs_nothing() {
     let error = sessions.prepare("tools", &Request::new()).await.unwrap_err();
     assert!(error.is_irreducible(), "{error}");
     assert_eq!(sessions.history("tools").await.unwrap().dropped(), 0);
+}
+
+#[tokio::test]
+async fn a_turn_stays_on_the_summary_that_it_began_with() {
+    let (stub, gate) = Stub::says("All parts do well.").held();
+    let sessions = manager(stub);
+    sessions.add_messages("chat", messages(0..30)).await.unwrap();
+    let request = Request::new().system("Be brief.");
+    let mut turn = sessions.turn("chat", Message::user("And now?")).await.unwrap();
+    let first = turn.context(&request).await.unwrap();
+    let running = started(sessions.maybe_summarize("chat").await);
+    (0..9).for_each(|_| gate.release());
+    assert!(running.await.applied().is_some());
+
+    let call = Message::assistant("").with_tool_call("c1", "df", "{}");
+    assert_eq!(turn.reply(&first, call).await.unwrap().len(), 1);
+    turn.results([Message::tool_result("c1", "42%")]).await.unwrap();
+    let second = turn.context(&request).await.unwrap();
+    assert!(!second.is_compacted());
+    let (first, second) = (first.to_openai_chat(), second.to_openai_chat());
+    let prefix = first.messages().strip_suffix(']').unwrap();
+    assert!(second.messages().starts_with(prefix));
+    assert!(second.messages().contains("42%"));
+
+    // The next turn has the new summary.
+    drop(turn.finish().await);
+    let mut turn = sessions.turn("chat", Message::user("Thanks.")).await.unwrap();
+    assert!(turn.context(&request).await.unwrap().is_compacted());
+
+    // What the host clears in mid-turn is gone.
+    sessions.clear("chat").await.unwrap();
+    turn.results([Message::assistant("Welcome.")]).await.unwrap();
+    let context = turn.context(&request).await.unwrap();
+    assert!(!context.to_openai_chat().messages().contains("Thanks"));
+}
+
+#[tokio::test]
+async fn a_turn_leaves_its_summary_where_it_no_longer_fits() {
+    let config = SummarizationConfig::default().with_context_window(1_200);
+    let (stub, gate) = Stub::says("All parts do well.").held();
+    let sessions = manager_with(stub, config);
+    sessions.add_messages("chat", messages(0..30)).await.unwrap();
+    let request = Request::new();
+    let mut turn = sessions.turn("chat", Message::user("And now?")).await.unwrap();
+    assert!(!turn.context(&request).await.unwrap().is_compacted());
+    let running = started(sessions.maybe_summarize("chat").await);
+    (0..9).for_each(|_| gate.release());
+    assert!(running.await.applied().is_some());
+    let call = Message::assistant("").with_tool_call("c1", "read", "{}");
+    turn.results([call, Message::tool_result("c1", "word ".repeat(600))]).await.unwrap();
+    let context = turn.context(&request).await.unwrap();
+    assert!(context.fits() && context.is_compacted() && context.steps().is_empty());
+}
+
+#[tokio::test]
+async fn an_overflow_teaches_the_limit_and_the_next_context_is_smaller() {
+    let sessions = SessionManager::builder().build().unwrap();
+    sessions.add_messages("chat", messages(0..200)).await.unwrap();
+    let request = Request::new();
+    let mut turn = sessions.turn("chat", Message::user("And now?")).await.unwrap();
+    let first = turn.context(&request).await.unwrap();
+    assert!(first.steps().is_empty());
+    assert!(!turn.recover(429, r#"{"error":{"message":"slow down"}}"#).await.unwrap());
+    let body = r#"{"error":{"message":"prompt is too long: 4000 tokens > 2000 maximum"}}"#;
+    assert!(turn.recover(400, body).await.unwrap());
+    assert_eq!(sessions.options("chat").await.unwrap().context_window, Some(2_000));
+    let second = turn.context(&request).await.unwrap();
+    // The provider counts its own way: half of what was sent may be sent.
+    assert!(second.tokens() <= first.tokens() / 2);
+
+    // One that names no limit: a quarter less; the fourth is not recovered.
+    let body = r#"{"error":{"code":"context_length_exceeded","message":"no"}}"#;
+    assert!(turn.recover(400, body).await.unwrap());
+    let third = turn.context(&request).await.unwrap();
+    assert!(third.tokens() <= second.tokens() - second.tokens() / 4);
+    assert!(turn.recover(400, body).await.unwrap());
+    assert!(!turn.recover(400, body).await.unwrap());
+    assert_eq!(sessions.options("chat").await.unwrap().context_window, Some(2_000));
+}
+
+#[tokio::test]
+async fn a_reply_reports_its_usage_to_its_own_context() {
+    let sessions = SessionManager::builder().build().unwrap();
+    let mut turn = sessions.turn("chat", Message::user("Is the disk full?")).await.unwrap();
+    let context = turn.context(&Request::new()).await.unwrap();
+    let answer = r#"{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"No."}}],
+        "usage":{"prompt_tokens":500,"completion_tokens":5}}"#;
+    let reply = formats::openai_chat::parse_reply(answer).unwrap();
+    assert!(turn.reply(&context, reply).await.unwrap().is_empty());
+    let tokens = sessions.session_stats("chat").await.unwrap().tokens;
+    assert!((501..520).contains(&tokens), "{tokens}");
+    // Dropping the turn keeps what it appended.
+    drop(turn);
+    assert_eq!(sessions.history("chat").await.unwrap().len(), 2);
 }
 
 fn started(outcome: Outcome) -> CompactionHandle {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     event::UsageEvent,
     plan::{self, Trigger},
-    session::{Entry, Pause, PauseUntil, StoredSummary, View},
+    session::{Change, Entry, Pause, PauseUntil, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{
         self, SummarizeError, Summarizer, SummaryPart, SummaryRequest,
@@ -223,7 +223,7 @@ impl Job {
             .with_view(view.clone())
             .with_pause(inner.pause_after(&planned, &done))
             .with_usage(inner.usage_event(&view, &done));
-        match inner.commit(&self.cell, commit, &view, sent).await {
+        match inner.commit(&self.cell, commit, &view, sent, Change::Compacted).await {
             Ok(true) => {
                 self.cell.count(|counted| {
                     counted.compactions += 1;

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::Result,
     plan::{self, Skip, Split},
-    session::{Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
+    session::{Change, Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{SummarizeError, guard},
     tokens::Tokens,
@@ -152,7 +152,7 @@ impl Inner {
             let view = view(&snapshot, &split, snapshot.summary().cloned(), dropped);
             let (tokens_before, removed) = self.weigh(&snapshot, &split);
             let sent = self.sent_of(&view);
-            if self.put(cell, &snapshot, view, sent).await? {
+            if self.put(cell, &snapshot, view, sent, Change::Forced).await? {
                 self.claims.supersede(&cell.key);
                 return Ok(Forced::Dropped {
                     messages: split.replaced.len() as u64,
@@ -203,7 +203,11 @@ impl Inner {
             usage: None,
             latency: std::time::Duration::ZERO,
         };
-        if self.put(&cell, &now, view, sent).await.map_err(Report::Unavailable)? {
+        if self
+            .put(&cell, &now, view, sent, Change::Rewritten)
+            .await
+            .map_err(Report::Unavailable)?
+        {
             self.claims.supersede(&key);
             Ok(done)
         } else {
@@ -218,11 +222,12 @@ impl Inner {
         snapshot: &Snapshot,
         view: View,
         sent: Tokens,
+        change: Change,
     ) -> Result<bool> {
         let (inner, cell, before) = (Arc::clone(self), Arc::clone(cell), snapshot.revision());
         detached::run(&self.runtime, async move {
             let commit = Commit::on(before).with_view(view.clone());
-            inner.commit(&cell, commit, &view, sent).await
+            inner.commit(&cell, commit, &view, sent, change).await
         })
         .await
     }
@@ -234,12 +239,13 @@ impl Inner {
         commit: Commit,
         view: &View,
         sent: Tokens,
+        change: Change,
     ) -> Result<bool> {
         let (before, pause) = (commit.expected, commit.pause.clone());
         match self.store.commit(&cell.key, commit).await {
             Ok(CommitResult::Committed(_)) => {
                 // Freed here, where no lock is held.
-                let _retired = cell.lock().commit(before, view, sent, pause);
+                let _retired = cell.lock().commit(before, view, sent, pause, change);
                 Ok(true)
             }
             Ok(CommitResult::Stale) => {

@@ -13,9 +13,11 @@ mod options;
 mod outcome;
 mod planned;
 mod prepare;
+mod rewind;
 mod rewrite;
 mod shutdown;
 mod trigger;
+mod turn;
 mod usage;
 mod view;
 
@@ -32,7 +34,9 @@ pub use self::{
     force::Forced,
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
+    rewind::To,
     shutdown::Shutdown,
+    turn::Turn,
     usage::SessionStats,
 };
 use self::{cell::Cell, claim::Claims};

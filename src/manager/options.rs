@@ -39,7 +39,9 @@ impl SessionManager {
     pub async fn configure(&self, key: &str, options: SessionOptions) -> Result<()> {
         let key = SessionKey::new(key)?;
         let cell = self.0.cell(&key);
-        self.0.configure(&cell, |_| options.clone()).await
+        self.0.configure(&cell, |_| options.clone()).await?;
+        // What a refusal has taught was of the model until now.
+        self.0.with(&cell, |session| session.learn(None)).await
     }
 
     /// Returns a session's own options.

@@ -95,7 +95,9 @@ impl Inner {
             snapshot.entries().take(snapshot.carried()).map(|entry| entry.position).collect();
         let range = dropped.since..snapshot.cut();
         let owed = archive.transcript(key, range).await.map_err(Report::Unavailable)?;
-        let owed = owed.into_iter().filter(|kept| carried.binary_search(&kept.position).is_err());
+        let owed = owed.into_iter().filter(|kept| {
+            carried.binary_search(&kept.position).is_err() && !snapshot.is_rewound(kept.position)
+        });
         Ok(owed.map(|kept| kept.message).collect())
     }
 

@@ -1,6 +1,6 @@
 //! A session in memory: applies what the store acknowledged, by position.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use super::{
     log::Log,
@@ -29,6 +29,11 @@ pub(crate) struct Session {
     /// Tokens of the summary as it is sent, fence and notes included.
     sent: Tokens,
     dropped: Dropped,
+    rewound: Arc<[Range<u64>]>,
+    /// Counters of the last revisions that were no compactions: one that
+    /// dropped messages, and one that the host made.
+    forced: u64,
+    rewritten: u64,
     /// What a provider counted for a context, and our estimate of the same.
     reported: Option<(Tokens, Tokens)>,
     overhead: Overhead,
@@ -45,6 +50,17 @@ pub(crate) struct Session {
     version: u64,
     /// The version at which memory was last said to lag behind.
     marked: u64,
+}
+
+/// Who made a revision.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Change {
+    /// A compaction: what it replaced is in the summary.
+    Compacted,
+    /// Force compression.
+    Forced,
+    /// The host.
+    Rewritten,
 }
 
 impl Session {
@@ -65,6 +81,9 @@ impl Session {
             summary: None,
             sent: Tokens::ZERO,
             dropped: Dropped::default(),
+            rewound: Arc::default(),
+            forced: 0,
+            rewritten: 0,
             reported: None,
             overhead: Overhead::default(),
             ceiling: None,
@@ -155,8 +174,18 @@ impl Session {
     }
 
     /// Takes it that the provider accepts no more tokens than this.
-    pub(crate) const fn learn(&mut self, ceiling: u64) {
-        self.ceiling = Some(ceiling);
+    pub(crate) const fn learn(&mut self, ceiling: Option<u64>) {
+        self.ceiling = ceiling;
+    }
+
+    /// The counter of the last revision that the host made itself.
+    pub(crate) const fn rewritten(&self) -> u64 {
+        self.rewritten
+    }
+
+    /// The counter of the last revision that was no compaction.
+    pub(crate) fn steady(&self) -> u64 {
+        self.forced.max(self.rewritten)
     }
 
     /// Where the tokens go; all but the reserve in the order of a request.
@@ -200,6 +229,7 @@ impl Session {
             window: self.window.clone(),
             summary: self.summary.clone(),
             dropped: self.dropped,
+            rewound: Arc::clone(&self.rewound),
         }
     }
 
@@ -231,6 +261,7 @@ impl Session {
         view: &View,
         sent: Tokens,
         pause: Option<Pause>,
+        change: Change,
     ) -> Option<Snapshot> {
         self.version += 1;
         if self.revision != Some(before) || view.cut > self.next() || view.cut < self.cut {
@@ -249,11 +280,18 @@ impl Session {
         }
         // Only what stays is copied: a handful of pointers as a rule.
         let kept = retired.window.iter().rev().take_while(|entry| entry.position >= view.cut);
+        let kept = kept.filter(|entry| !view.is_rewound(entry.position));
         let mut kept: Vec<Entry> = kept.cloned().collect();
         kept.reverse();
         self.window = kept.into_iter().collect();
         self.set_view(view, carried, sent);
-        self.revision = Some(before.next());
+        let revision = before.next();
+        self.revision = Some(revision);
+        match change {
+            Change::Compacted => {}
+            Change::Forced => self.forced = revision.counter(),
+            Change::Rewritten => self.rewritten = revision.counter(),
+        }
         self.pause = pause;
         Some(retired)
     }
@@ -283,9 +321,14 @@ impl Session {
         let same = incarnation(loaded) == incarnation(self.revision);
         let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
         let (version, dirty) = (self.version + 1, self.marked > version);
-        let Self { marked, overhead, ceiling, .. } = *self;
+        let Self { marked, overhead, ceiling, forced, rewritten, revision, .. } = *self;
         *self = Self { version, early, dirty, marked, overhead, ceiling, ..Self::absent() };
         let Some(state) = state else { return };
+        // What another process has done is not known.
+        let known = revision == Some(state.revision);
+        let counter = state.revision.counter();
+        (self.forced, self.rewritten) =
+            if known { (forced, rewritten) } else { (counter, counter) };
         self.revision = Some(state.revision);
         self.window = window.into_iter().collect();
         self.set_view(&state.view, carried, sent);
@@ -311,6 +354,7 @@ impl Session {
         self.sent = sent;
         self.reported = None;
         self.dropped = view.dropped;
+        self.rewound = view.rewound.clone().into();
     }
 
     fn push(&mut self, entry: Entry) {

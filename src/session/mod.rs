@@ -16,4 +16,8 @@ pub use self::{
     snapshot::{Size, Snapshot},
     state::{Dropped, Pause, PauseUntil, SessionState, StoredSummary, View},
 };
-pub(crate) use self::{live::Session, overhead::Overhead, snapshot::Entry};
+pub(crate) use self::{
+    live::{Change, Session},
+    overhead::Overhead,
+    snapshot::Entry,
+};
