@@ -37,6 +37,10 @@ enum Kind {
         "message id {id:?} in session {session:?} already names other content; use a new id, or none"
     )]
     DuplicateId { session: String, id: String },
+    #[error(
+        "what must be sent of session {session:?} takes {tokens} tokens, and {reserve} more are kept for the answer: its context window has {window}; the largest message takes {largest}, so shorten it, send fewer tools, or use a larger window"
+    )]
+    Irreducible { session: String, tokens: u64, reserve: u64, window: u64, largest: u64 },
     #[error("a session key is 1 to {max} bytes long, this one has {len}")]
     Key { len: usize, max: usize },
     #[error(
@@ -51,6 +55,8 @@ enum Kind {
     NoRuntime,
     #[error("{format}: the provider answered with an error ({code}) in place of a reply")]
     Refused { format: &'static str, code: String },
+    #[error("session {session:?} cannot be taken back that far: {problem}")]
+    Rewind { session: String, problem: &'static str },
     #[error("the {backend} store could not {action}")]
     Store { backend: &'static str, action: String, source: Option<Cause> },
     #[error("the {backend} store does not keep {what}; {remedy}")]
@@ -73,6 +79,17 @@ impl Error {
         Kind::DuplicateId { session: session.into(), id: id.into() }.into()
     }
 
+    /// What cannot be made smaller is still too large. All sizes in tokens.
+    pub(crate) fn irreducible(
+        session: &str,
+        tokens: u64,
+        reserve: u64,
+        window: u64,
+        largest: u64,
+    ) -> Self {
+        Kind::Irreducible { session: session.into(), tokens, reserve, window, largest }.into()
+    }
+
     pub(crate) fn key(len: usize, max: usize) -> Self {
         Kind::Key { len, max }.into()
     }
@@ -93,6 +110,11 @@ impl Error {
     /// An error where a reply was expected, by the provider's code for it.
     pub(crate) fn refused(format: &'static str, code: impl Into<String>) -> Self {
         Kind::Refused { format, code: code.into() }.into()
+    }
+
+    /// A rewind that cannot be done.
+    pub(crate) fn rewind(session: &str, problem: &'static str) -> Self {
+        Kind::Rewind { session: session.into(), problem }.into()
     }
 
     /// A store's failure, for implementors of
@@ -127,6 +149,13 @@ impl Error {
         matches!(*self.0, Kind::DuplicateId { .. })
     }
 
+    /// Returns true when a context cannot be made to fit: what must be sent is
+    /// larger than the context window. The text has the sizes.
+    #[must_use]
+    pub fn is_irreducible(&self) -> bool {
+        matches!(*self.0, Kind::Irreducible { .. })
+    }
+
     /// Returns true when a session key is empty or too long.
     #[must_use]
     pub fn is_key(&self) -> bool {
@@ -155,6 +184,13 @@ impl Error {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(*self.0, Kind::Refused { .. })
+    }
+
+    /// Returns true when messages could not be taken back: they are not in the
+    /// history, or a summary stands for them.
+    #[must_use]
+    pub fn is_rewind(&self) -> bool {
+        matches!(*self.0, Kind::Rewind { .. })
     }
 
     /// Returns true when the store failed; nothing was acknowledged.

@@ -82,14 +82,14 @@ pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
     context::{
-        Body, CachePoints, Context, OpenCall, Provider, Request, SummaryRole, Violation, validate,
-        validate_messages,
+        Body, Budget, CachePoints, Context, OpenCall, Provider, Request, Step, SummaryRole,
+        Violation, validate, validate_messages,
     },
     error::{Error, Result},
     event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents, UsageEvent},
     manager::{
-        Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Report, SessionManager,
-        SessionManagerBuilder, SessionStats, Shutdown,
+        Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Prepare, Report,
+        SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

@@ -15,6 +15,7 @@ mod suggest;
 mod summarization;
 mod threshold;
 
+pub(crate) use self::models::context_window;
 pub use self::{
     agent_defaults::AgentDefaults, summarization::SummarizationConfig, threshold::Threshold,
 };

@@ -81,7 +81,7 @@ const WINDOWS: [(&str, u64); 73] = [
 ///
 /// A provider's prefix ends with a slash, a colon or a dot: `openai/gpt-4o`,
 /// `ft:gpt-4o:acme`, `us.anthropic.claude-3-haiku`.
-pub(super) fn context_window(name: &str) -> Option<u64> {
+pub(crate) fn context_window(name: &str) -> Option<u64> {
     let name = name.trim().to_ascii_lowercase();
     let mut rest = name.as_str();
     loop {

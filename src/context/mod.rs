@@ -7,6 +7,7 @@
 mod anthropic;
 mod arrange;
 mod body;
+mod budget;
 mod cache;
 mod clean;
 pub(crate) mod fence;
@@ -23,6 +24,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
+pub(crate) use self::budget::{Least, Room};
 use self::{
     arrange::{Around, Arranged, arrange, arrange_nothing},
     profile::Profile,
@@ -30,6 +32,7 @@ use self::{
 };
 pub use self::{
     body::Body,
+    budget::{Budget, Step},
     cache::CachePoints,
     repair::OpenCall,
     request::{Request, SummaryRole},
@@ -40,7 +43,7 @@ use crate::{
     error::{Error, Result},
     message::RawJson,
     plan::{self, Prune},
-    session::{Size, Snapshot, SnapshotMark},
+    session::{Overhead, Size, Snapshot, SnapshotMark},
     tokens::{TokenCounter, Tokens},
 };
 
@@ -87,6 +90,10 @@ pub struct Context {
     block: Option<String>,
     cache: CachePoints,
     tokens: Tokens,
+    overhead: Overhead,
+    notes: Tokens,
+    room: Room,
+    steps: Vec<Step>,
 }
 
 impl Context {
@@ -104,21 +111,27 @@ impl Context {
         let block = fence::block(snapshot.summary(), snapshot.dropped());
         // The request's system prompt is sent in place of the stored one.
         let replaced = if request.system.is_some() { healed.system.len() } else { 0 };
-        let stored = snapshot.entries().skip(replaced).map(|entry| entry.size.tokens);
-        let texts = [
-            block.as_deref(),
-            request.system.as_deref(),
-            request.notes.as_deref(),
-            tools.map(RawJson::as_str),
-        ];
-        let added = texts.into_iter().flatten().map(|text| counter.text(text));
+        let stored = || snapshot.entries().map(|entry| entry.size.tokens);
+        let size = |text: Option<&str>| text.map(|text| counter.text(text)).unwrap_or_default();
+        let overhead = Overhead {
+            system: size(request.system.as_deref()),
+            replaced: stored().take(replaced).sum(),
+            tools: size(tools.map(RawJson::as_str)),
+            reserve: Tokens::ZERO,
+        };
+        let notes = size(request.notes.as_deref());
+        let history = stored().sum::<Tokens>() + size(block.as_deref());
         Ok(Self {
             mark: snapshot.mark(),
-            tokens: stored.chain(added).sum(),
+            tokens: overhead.with(history) + notes,
             request: request.clone(),
             block,
             cache: CachePoints::NONE,
             healed,
+            overhead,
+            notes,
+            room: Room::UNBOUNDED,
+            steps: Vec::new(),
         })
     }
 
@@ -265,7 +278,7 @@ impl fmt::Debug for Context {
 }
 
 /// The same history with markers in place of old, large tool results.
-fn pruned(snapshot: &Snapshot, rule: &Prune, counter: &dyn TokenCounter) -> Snapshot {
+pub(crate) fn pruned(snapshot: &Snapshot, rule: &Prune, counter: &dyn TokenCounter) -> Snapshot {
     let replaced = plan::prune(&snapshot.to_vec(), rule);
     snapshot
         .replacing(replaced, |message| Size::new(message.chars() as u64, counter.message(message)))

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     event::UsageEvent,
     plan::{self, Trigger},
-    session::{Entry, Pause, PauseUntil, StoredSummary, View},
+    session::{Change, Entry, Pause, PauseUntil, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{
         self, SummarizeError, Summarizer, SummaryPart, SummaryRequest,
@@ -88,10 +88,14 @@ impl SessionManager {
     ///
     /// A dropped future leaves the compaction running in the background.
     pub async fn compact(&self, key: &str, how: Compact) -> Report {
-        match self.start(key, how.when, how.target).await {
+        match self.begin(key, how).await {
             Outcome::Started(handle) | Outcome::InFlight(handle) => handle.await,
             outcome => Report::NotStarted(Box::new(outcome)),
         }
+    }
+
+    pub(super) async fn begin(&self, key: &str, how: Compact) -> Outcome {
+        self.start(key, how.when, how.target).await
     }
 }
 
@@ -189,9 +193,9 @@ impl Job {
         };
         let bounds = Bounds {
             batch: config.multi_part_batch_threshold,
-            message: inner.largest_message(&planned.options),
+            message: inner.largest_message(planned.window),
             // An eighth for what the host's own prompt says.
-            input: inner.context_window(&planned.options) / 8 * 7,
+            input: planned.window / 8 * 7,
         };
         let summarizer = Arc::clone(&self.summarizer);
         let mut asking =
@@ -222,7 +226,7 @@ impl Job {
             .with_view(view.clone())
             .with_pause(inner.pause_after(&planned, &done))
             .with_usage(inner.usage_event(&view, &done));
-        match inner.commit(&self.cell, commit, &view, sent).await {
+        match inner.commit(&self.cell, commit, &view, sent, Change::Compacted).await {
             Ok(true) => {
                 self.cell.count(|counted| {
                     counted.compactions += 1;
@@ -298,9 +302,9 @@ impl Inner {
         let left = window.fold((0, 0), |(messages, chars): (u64, u64), entry: &Entry| {
             (messages + 1, chars.saturating_add(entry.size.chars))
         });
-        let measured =
-            plan::Measured { messages: left.0, chars: left.1, tokens: done.tokens_after };
-        let trigger = self.limits(&planned.options).exceeded_by(&measured)?;
+        let tokens = done.tokens_after.saturating_add(planned.base.count());
+        let measured = plan::Measured { messages: left.0, chars: left.1, tokens };
+        let trigger = self.limits(planned.window).exceeded_by(&measured)?;
         let reason = format!("a compaction left the session above its threshold: {trigger}");
         Some(Pause::new(grown(measured.tokens), reason))
     }

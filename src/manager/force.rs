@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::Result,
     plan::{self, Skip, Split},
-    session::{Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
+    session::{Change, Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{SummarizeError, guard},
     tokens::Tokens,
@@ -84,40 +84,10 @@ impl SessionManager {
     /// # }
     /// ```
     pub async fn force_compression(&self, key: &str) -> Result<Forced> {
-        let key = SessionKey::new(key)?;
-        let cell = self.0.cell(&key);
-        loop {
-            let snapshot = self.0.with(&cell, |session| session.snapshot()).await?;
-            let messages = snapshot.to_vec();
-            let min = self.0.config.force_compression_min_messages;
-            let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
-            let split = match plan::force(&messages, snapshot.carried(), &sizes, min) {
-                Ok(split) => split,
-                Err(skip) => {
-                    self.0.release(cell);
-                    return Ok(Forced::Skipped(skip));
-                }
-            };
-            let before = snapshot.dropped_range();
-            let dropped = Dropped {
-                messages: before.messages.saturating_add(split.replaced.len() as u64),
-                since: if before.messages == 0 { snapshot.cut() } else { before.since },
-            };
-            let view = view(&snapshot, &split, snapshot.summary().cloned(), dropped);
-            let (tokens_before, removed) = self.0.weigh(&snapshot, &split);
-            let sent = self.0.sent_of(&view);
-            if self.0.put(&cell, &snapshot, view, sent).await? {
-                self.0.claims.supersede(&key);
-                let forced = Forced::Dropped {
-                    messages: split.replaced.len() as u64,
-                    total: dropped.messages,
-                    tokens_before: tokens_before.count(),
-                    tokens_after: (tokens_before - removed - self.0.sent(&snapshot) + sent).count(),
-                };
-                self.0.events.forced(&key, &forced);
-                return Ok(forced);
-            }
-        }
+        let cell = self.0.cell(&SessionKey::new(key)?);
+        let forced = self.0.force(&cell, self.0.config.force_compression_min_messages, true).await;
+        self.0.release(cell);
+        forced
     }
 
     /// Applies a summary that the host wrote itself: the result is the last
@@ -172,6 +142,45 @@ impl SessionManager {
 }
 
 impl Inner {
+    /// Drops the older half where the session has more than `min` messages;
+    /// `all`: also where that leaves nothing but carried messages.
+    pub(super) async fn force(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        min: usize,
+        all: bool,
+    ) -> Result<Forced> {
+        loop {
+            let snapshot = self.with(cell, |session| session.snapshot()).await?;
+            let messages = snapshot.to_vec();
+            let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+            let split = match plan::force(&messages, snapshot.carried(), &sizes, min) {
+                Ok(split) if all || split.cut < messages.len() => split,
+                Ok(_) => return Ok(Forced::Skipped(Skip::NothingToCut)),
+                Err(skip) => return Ok(Forced::Skipped(skip)),
+            };
+            let before = snapshot.dropped_range();
+            let dropped = Dropped {
+                messages: before.messages.saturating_add(split.replaced.len() as u64),
+                since: if before.messages == 0 { snapshot.cut() } else { before.since },
+            };
+            let view = view(&snapshot, &split, snapshot.summary().cloned(), dropped);
+            let (tokens_before, removed) = self.weigh(&snapshot, &split);
+            let sent = self.sent_of(&view);
+            if self.put(cell, &snapshot, view, sent, Change::Forced).await? {
+                self.claims.supersede(&cell.key);
+                let forced = Forced::Dropped {
+                    messages: split.replaced.len() as u64,
+                    total: dropped.messages,
+                    tokens_before: tokens_before.count(),
+                    tokens_after: (tokens_before - removed - self.sent(&snapshot) + sent).count(),
+                };
+                self.events.forced(&cell.key, &forced);
+                return Ok(forced);
+            }
+        }
+    }
+
     async fn apply(
         self: &Arc<Self>,
         key: &str,
@@ -211,7 +220,11 @@ impl Inner {
             usage: None,
             latency: std::time::Duration::ZERO,
         };
-        if self.put(&cell, &now, view, sent).await.map_err(Report::Unavailable)? {
+        if self
+            .put(&cell, &now, view, sent, Change::Rewritten)
+            .await
+            .map_err(Report::Unavailable)?
+        {
             self.claims.supersede(&key);
             Ok(done)
         } else {
@@ -226,11 +239,12 @@ impl Inner {
         snapshot: &Snapshot,
         view: View,
         sent: Tokens,
+        change: Change,
     ) -> Result<bool> {
         let (inner, cell, before) = (Arc::clone(self), Arc::clone(cell), snapshot.revision());
         detached::run(&self.runtime, async move {
             let commit = Commit::on(before).with_view(view.clone());
-            let done = inner.commit(&cell, commit, &view, sent).await;
+            let done = inner.commit(&cell, commit, &view, sent, change).await;
             inner.tell_pause(&cell);
             done
         })
@@ -244,12 +258,13 @@ impl Inner {
         commit: Commit,
         view: &View,
         sent: Tokens,
+        change: Change,
     ) -> Result<bool> {
         let (before, pause) = (commit.expected, commit.pause.clone());
         match self.store.commit(&cell.key, commit).await {
             Ok(CommitResult::Committed(_)) => {
                 // Freed here, where no lock is held.
-                let _retired = cell.lock().commit(before, view, sent, pause);
+                let _retired = cell.lock().commit(before, view, sent, pause, change);
                 Ok(true)
             }
             Ok(CommitResult::Stale) => {

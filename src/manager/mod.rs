@@ -10,11 +10,15 @@ mod detached;
 mod events;
 mod force;
 mod log;
+mod options;
 mod outcome;
 mod planned;
+mod prepare;
+mod rewind;
 mod rewrite;
 mod shutdown;
 mod trigger;
+mod turn;
 mod usage;
 mod view;
 
@@ -30,7 +34,10 @@ pub use self::{
     compaction::Compact,
     force::Forced,
     outcome::{Compaction, Outcome, Report},
+    prepare::Prepare,
+    rewind::To,
     shutdown::Shutdown,
+    turn::Turn,
     usage::SessionStats,
 };
 use self::{cell::Cell, claim::Claims, events::Events};

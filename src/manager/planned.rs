@@ -16,6 +16,10 @@ use crate::{
 pub(super) struct Planned {
     pub(super) snapshot: Snapshot,
     pub(super) options: Arc<SessionOptions>,
+    /// The context window, and what requests take of it beside history and
+    /// summary.
+    pub(super) window: u64,
+    pub(super) base: Tokens,
     pub(super) split: Split,
     /// The most tokens that the summary may take.
     pub(super) bound: u64,
@@ -36,14 +40,21 @@ impl Inner {
         obey: bool,
         target: Option<u64>,
     ) -> Result<Planned, Report> {
-        let look = |session: &mut Session| (session.snapshot(), session.options());
-        let (snapshot, options) = self.with(cell, look).await.map_err(Report::Unavailable)?;
+        let look = |session: &mut Session| {
+            let (window, base) = (self.window(session), session.overhead().on_top());
+            (session.snapshot(), session.options(), window, base)
+        };
+        let (snapshot, options, window, base) =
+            self.with(cell, look).await.map_err(Report::Unavailable)?;
         let messages = snapshot.to_vec();
         let before = self.sent(&snapshot)
             + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
         let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
         let (split, bound) = match target.map(Tokens::from_tokens) {
-            None => self.split(&snapshot, &messages, &sizes, &options, obey),
+            None => {
+                let limit = self.limits(window).tokens.filter(|_| obey).map(Tokens::from_tokens);
+                self.split(&snapshot, &messages, &sizes, limit, base)
+            }
             Some(target) if before <= target => {
                 Err(Skip::AlreadyFits { tokens: before.count(), target: target.count() })
             }
@@ -56,7 +67,18 @@ impl Inner {
         let replaced = entries().fold(Size::default(), |sum, entry| sum.plus(entry.size));
         let replaced_messages = entries().map(|entry| Arc::clone(&entry.message));
         let input = owed.into_iter().chain(replaced_messages).collect();
-        Ok(Planned { snapshot, options, split, bound, input, owed: owed_count, replaced, before })
+        Ok(Planned {
+            snapshot,
+            options,
+            window,
+            base,
+            split,
+            bound,
+            input,
+            owed: owed_count,
+            replaced,
+            before,
+        })
     }
 
     /// Reads what force compression dropped, where the store has kept it.
@@ -73,23 +95,23 @@ impl Inner {
             snapshot.entries().take(snapshot.carried()).map(|entry| entry.position).collect();
         let range = dropped.since..snapshot.cut();
         let owed = archive.transcript(key, range).await.map_err(Report::Unavailable)?;
-        let owed = owed.into_iter().filter(|kept| carried.binary_search(&kept.position).is_err());
+        let owed = owed.into_iter().filter(|kept| {
+            carried.binary_search(&kept.position).is_err() && !snapshot.is_rewound(kept.position)
+        });
         Ok(owed.map(|kept| kept.message).collect())
     }
 
-    /// Decides where to cut. With `obey` a cut that would leave a compaction
-    /// due is none.
+    /// Decides where to cut. A cut that would leave more than the limit is none.
     fn split(
         &self,
         snapshot: &Snapshot,
         messages: &[Arc<Message>],
         sizes: &[Size],
-        options: &SessionOptions,
-        obey: bool,
+        limit: Option<Tokens>,
+        base: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let config = &self.config;
         let all = sizes.iter().map(|size| size.tokens).sum();
-        let limits = self.limits(options);
         let split = plan::split(&SplitInput {
             messages,
             carried: snapshot.carried(),
@@ -99,8 +121,8 @@ impl Inner {
                 chars => Keep::Chars(chars as u64),
             },
             boundary: Boundary::Turn,
-            limit: limits.tokens.filter(|_| obey).map(Tokens::from_tokens),
-            base: Tokens::ZERO,
+            limit,
+            base,
             bound: Tokens::from_tokens(self.summary_bound(all)),
             floor: self.fence(),
         })?;
@@ -169,8 +191,8 @@ impl Inner {
         guard::sent_tokens(snapshot.summary(), snapshot.dropped(), &*self.counter)
     }
 
-    pub(super) fn largest_message(&self, options: &SessionOptions) -> Tokens {
-        let window = Tokens::from_tokens(self.context_window(options)).as_units();
+    pub(super) fn largest_message(&self, window: u64) -> Tokens {
+        let window = Tokens::from_tokens(window).as_units();
         // The ratio is between 0 and 1: the product is in range, and a fraction
         // of a unit is of no account.
         #[expect(

@@ -12,7 +12,7 @@ use crate::{
     error::Result,
     message::Message,
     plan,
-    session::{Dropped, Session, SessionKey, StoredSummary},
+    session::{Change, Dropped, Session, SessionKey, StoredSummary},
     store::{Removed, Rewrite, RewriteResult},
 };
 
@@ -65,7 +65,7 @@ impl SessionManager {
             };
             let view = same_view(&now, summary.clone());
             let sent = self.0.sent_of(&view);
-            if self.0.put(&cell, &now, view, sent).await? {
+            if self.0.put(&cell, &now, view, sent, Change::Rewritten).await? {
                 self.0.claims.supersede(&key);
                 return Ok(());
             }
@@ -98,7 +98,7 @@ impl SessionManager {
             });
             let view = view(&now, &split, now.summary().cloned(), Dropped::default());
             let sent = self.0.sent_of(&view);
-            if self.0.put(&cell, &now, view, sent).await? {
+            if self.0.put(&cell, &now, view, sent, Change::Rewritten).await? {
                 self.0.claims.supersede(&key);
                 return Ok(());
             }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Inner, Outcome, SessionManager, cell::Cell, compaction};
 use crate::{
+    config,
     error::Result,
     plan::{Limits, Measured, Trigger},
-    session::{Pause, Session, SessionKey, SessionOptions},
+    session::{Pause, Session, SessionKey},
 };
 
 impl SessionManager {
@@ -73,14 +74,14 @@ impl Inner {
     /// What makes a compaction due, or the outcome where none is started.
     async fn due(&self, cell: &Cell, when: When) -> Result<Option<Trigger>, Outcome> {
         let look = |session: &mut Session| {
-            (measured(session), session.options(), session.pause().cloned())
+            (measured(session), self.window(session), session.pause().cloned())
         };
-        let (measured, options, pause) =
+        let (measured, window, pause) =
             self.with(cell, look).await.map_err(Outcome::Unavailable)?;
         if when == When::Now {
             return Ok(None);
         }
-        let Some(trigger) = self.limits(&options).exceeded_by(&measured) else {
+        let Some(trigger) = self.limits(window).exceeded_by(&measured) else {
             return Err(Outcome::BelowThreshold { measured });
         };
         match pause {
@@ -92,20 +93,25 @@ impl Inner {
         }
     }
 
-    pub(super) fn limits(&self, options: &SessionOptions) -> Limits {
+    pub(super) fn limits(&self, window: u64) -> Limits {
         let config = &self.config;
         Limits {
             messages: config.message_threshold.limit(),
             chars: config.threshold_chars.limit(),
             tokens: config.token_percent.limit().map(|percent| {
-                let share = u128::from(self.context_window(options)) * u128::from(percent) / 100;
+                let share = u128::from(window) * u128::from(percent) / 100;
                 u64::try_from(share).unwrap_or(u64::MAX)
             }),
         }
     }
 
-    pub(super) fn context_window(&self, options: &SessionOptions) -> u64 {
-        options.context_window.unwrap_or(self.config.context_window)
+    /// Returns the context window of a session in tokens: its own, that of its
+    /// model, or the configured one; less where a provider has refused so much.
+    pub(super) fn window(&self, session: &Session) -> u64 {
+        let options = session.options();
+        let usual = || config::context_window(options.model.as_deref()?);
+        let window = options.context_window.or_else(usual).unwrap_or(self.config.context_window);
+        session.ceiling().map_or(window, |ceiling| window.min(ceiling))
     }
 }
 

@@ -1,8 +1,11 @@
 //! From a decision to the view that is committed.
 
+use std::ops::Range;
+
 use crate::{
     plan::Split,
     session::{Dropped, Snapshot, StoredSummary, View},
+    store::ID_HORIZON,
 };
 
 /// Makes a view of a split.
@@ -13,11 +16,13 @@ pub(super) fn view(
     dropped: Dropped,
 ) -> View {
     let position = |index: usize| snapshot.entry(index).map(|entry| entry.position);
+    let cut = cut(snapshot, split);
     View {
-        cut: cut(snapshot, split),
+        cut,
         carried: split.carried.iter().filter_map(|index| position(*index)).collect(),
         summary,
         dropped,
+        rewound: rewound(snapshot, cut, dropped),
     }
 }
 
@@ -29,7 +34,16 @@ pub(super) fn same_view(snapshot: &Snapshot, summary: Option<StoredSummary>) -> 
         carried: carried.map(|entry| entry.position).collect(),
         summary,
         dropped: snapshot.dropped_range(),
+        rewound: rewound(snapshot, snapshot.cut(), snapshot.dropped_range()),
     }
+}
+
+/// What was taken back, as far as that still matters: in the window, among what
+/// is owed, and among the messages that are known by their ids.
+fn rewound(snapshot: &Snapshot, cut: u64, dropped: Dropped) -> Vec<Range<u64>> {
+    let owed = if dropped.messages == 0 { cut } else { dropped.since.min(cut) };
+    let from = owed.min(snapshot.next().saturating_sub(ID_HORIZON as u64));
+    snapshot.rewound().iter().filter(|range| range.end > from).cloned().collect()
 }
 
 /// So many dropped messages that no later compaction can read: all below the

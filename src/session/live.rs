@@ -1,12 +1,14 @@
 //! A session in memory: applies what the store acknowledged, by position.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use super::{
     log::Log,
+    options::SessionOptions,
+    overhead::Overhead,
     revision::{Revision, SnapshotMark},
     snapshot::{Entry, Size, Snapshot},
-    state::{Dropped, Pause, SessionOptions, SessionState, StoredSummary, View},
+    state::{Dropped, Pause, SessionState, StoredSummary, View},
 };
 use crate::tokens::Tokens;
 
@@ -27,8 +29,16 @@ pub(crate) struct Session {
     /// Tokens of the summary as it is sent, fence and notes included.
     sent: Tokens,
     dropped: Dropped,
+    rewound: Arc<[Range<u64>]>,
+    /// Counters of the last revisions that were no compactions: one that
+    /// dropped messages, and one that the host made.
+    forced: u64,
+    rewritten: u64,
     /// What a provider counted for a context, and our estimate of the same.
     reported: Option<(Tokens, Tokens)>,
+    overhead: Overhead,
+    /// The most that the provider takes, as it has shown by a refusal.
+    ceiling: Option<u64>,
     options: Arc<SessionOptions>,
     pause: Option<Pause>,
     /// Acknowledged messages that lie above a gap: another append, which the
@@ -38,6 +48,19 @@ pub(crate) struct Session {
     dirty: bool,
     /// Rises with every change, so that a load that was overtaken is noticed.
     version: u64,
+    /// The version at which memory was last said to lag behind.
+    marked: u64,
+}
+
+/// Who made a revision.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Change {
+    /// A compaction: what it replaced is in the summary.
+    Compacted,
+    /// Force compression.
+    Forced,
+    /// The host.
+    Rewritten,
 }
 
 impl Session {
@@ -58,12 +81,18 @@ impl Session {
             summary: None,
             sent: Tokens::ZERO,
             dropped: Dropped::default(),
+            rewound: Arc::default(),
+            forced: 0,
+            rewritten: 0,
             reported: None,
+            overhead: Overhead::default(),
+            ceiling: None,
             options: Arc::default(),
             pause: None,
             early: BTreeMap::new(),
             dirty: false,
             version: 0,
+            marked: 0,
         }
     }
 
@@ -71,7 +100,11 @@ impl Session {
         self.dirty
     }
 
+    /// Has the store asked before the next use, by a load that begins after
+    /// this.
     pub(crate) const fn mark_dirty(&mut self) {
+        self.version += 1;
+        self.marked = self.version;
         self.dirty = true;
     }
 
@@ -101,6 +134,7 @@ impl Session {
     }
 
     pub(crate) fn set_pause(&mut self, pause: Option<Pause>) {
+        self.version += 1;
         self.pause = pause;
     }
 
@@ -114,12 +148,55 @@ impl Session {
         self.window_size
     }
 
-    /// How many tokens are sent: summary, carried messages, window. What a
-    /// provider has counted of them goes before our estimate, if it is more.
+    /// How many tokens the next request takes: summary, carried messages and
+    /// window, and what the last request added to them. What a provider has
+    /// counted goes before our estimate, if it is more.
     pub(crate) fn tokens(&self) -> Tokens {
-        let estimate = self.estimate();
-        let counted = self.reported.map(|(counted, of)| counted + (estimate - of));
-        counted.unwrap_or_default().max(estimate)
+        self.estimate() + self.excess() + self.overhead.reserve
+    }
+
+    /// How many more tokens than our estimate a provider has counted.
+    pub(crate) fn excess(&self) -> Tokens {
+        self.reported.map(|(counted, of)| counted - of).unwrap_or_default()
+    }
+
+    pub(crate) const fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    /// Takes the sizes of what a request adds.
+    pub(crate) const fn remember(&mut self, overhead: Overhead) {
+        self.overhead = overhead;
+    }
+
+    pub(crate) const fn ceiling(&self) -> Option<u64> {
+        self.ceiling
+    }
+
+    /// Takes it that the provider accepts no more tokens than this.
+    pub(crate) const fn learn(&mut self, ceiling: Option<u64>) {
+        self.ceiling = ceiling;
+    }
+
+    /// The counter of the last revision that the host made itself.
+    pub(crate) const fn rewritten(&self) -> u64 {
+        self.rewritten
+    }
+
+    /// The counter of the last revision that was no compaction.
+    pub(crate) fn steady(&self) -> u64 {
+        self.forced.max(self.rewritten)
+    }
+
+    /// Where the tokens go; all but the reserve in the order of a request.
+    pub(crate) fn sizes(&self) -> (Tokens, Tokens, Tokens) {
+        let (carried, window) = (self.carried_size.tokens, self.window_size.tokens);
+        let replaced = self.overhead.replaced;
+        if carried >= replaced {
+            (self.sent, carried - replaced, window)
+        } else {
+            (self.sent, carried, window - replaced)
+        }
     }
 
     /// Takes a provider's count for a context. One of another revision, or
@@ -131,7 +208,7 @@ impl Session {
         }
         let since = (in_window..self.window.len()).filter_map(|index| self.window.get(index));
         let estimate = self.estimate() - since.map(|entry| entry.size.tokens).sum();
-        // System prompt and tools come on top, but not millions of tokens.
+        // The estimate may be far off, but not by millions of tokens.
         if counted > estimate.count().saturating_mul(8).saturating_add(1_000_000) {
             return false;
         }
@@ -140,7 +217,7 @@ impl Session {
     }
 
     fn estimate(&self) -> Tokens {
-        self.sent + self.carried_size.tokens + self.window_size.tokens
+        self.overhead.with(self.sent + self.carried_size.tokens + self.window_size.tokens)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -152,6 +229,7 @@ impl Session {
             window: self.window.clone(),
             summary: self.summary.clone(),
             dropped: self.dropped,
+            rewound: Arc::clone(&self.rewound),
         }
     }
 
@@ -183,6 +261,7 @@ impl Session {
         view: &View,
         sent: Tokens,
         pause: Option<Pause>,
+        change: Change,
     ) -> Option<Snapshot> {
         self.version += 1;
         if self.revision != Some(before) || view.cut > self.next() || view.cut < self.cut {
@@ -201,11 +280,18 @@ impl Session {
         }
         // Only what stays is copied: a handful of pointers as a rule.
         let kept = retired.window.iter().rev().take_while(|entry| entry.position >= view.cut);
+        let kept = kept.filter(|entry| !view.is_rewound(entry.position));
         let mut kept: Vec<Entry> = kept.cloned().collect();
         kept.reverse();
         self.window = kept.into_iter().collect();
         self.set_view(view, carried, sent);
-        self.revision = Some(before.next());
+        let revision = before.next();
+        self.revision = Some(revision);
+        match change {
+            Change::Compacted => {}
+            Change::Forced => self.forced = revision.counter(),
+            Change::Rewritten => self.rewritten = revision.counter(),
+        }
         self.pause = pause;
         Some(retired)
     }
@@ -229,13 +315,20 @@ impl Session {
         }
         let counter = |revision: Option<Revision>| revision.map_or(0, Revision::counter);
         let ours = (counter(self.revision), self.next());
-        if version != self.version && (counter(loaded), next) < ours {
+        if version != self.version && (counter(loaded), next) <= ours {
             return;
         }
         let same = incarnation(loaded) == incarnation(self.revision);
         let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
-        *self = Self { version: self.version + 1, early, ..Self::absent() };
+        let (version, dirty) = (self.version + 1, self.marked > version);
+        let Self { marked, overhead, ceiling, forced, rewritten, revision, .. } = *self;
+        *self = Self { version, early, dirty, marked, overhead, ceiling, ..Self::absent() };
         let Some(state) = state else { return };
+        // What another process has done is not known.
+        let known = revision == Some(state.revision);
+        let counter = state.revision.counter();
+        (self.forced, self.rewritten) =
+            if known { (forced, rewritten) } else { (counter, counter) };
         self.revision = Some(state.revision);
         self.window = window.into_iter().collect();
         self.set_view(&state.view, carried, sent);
@@ -261,6 +354,7 @@ impl Session {
         self.sent = sent;
         self.reported = None;
         self.dropped = view.dropped;
+        self.rewound = view.rewound.clone().into();
     }
 
     fn push(&mut self, entry: Entry) {

@@ -1,11 +1,11 @@
 //! A history as it was at one moment.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use super::{
     log::Log,
     revision::{Revision, SnapshotMark},
-    state::{Dropped, StoredSummary},
+    state::{Dropped, StoredSummary, is_rewound},
 };
 use crate::{message::Message, tokens::Tokens};
 
@@ -78,6 +78,7 @@ pub struct Snapshot {
     pub(super) window: Log<Entry>,
     pub(super) summary: Option<Arc<StoredSummary>>,
     pub(super) dropped: Dropped,
+    pub(super) rewound: Arc<[Range<u64>]>,
 }
 
 impl Snapshot {
@@ -90,6 +91,7 @@ impl Snapshot {
             window: Log::new(),
             summary: None,
             dropped: Dropped::default(),
+            rewound: Arc::default(),
         }
     }
 
@@ -175,6 +177,40 @@ impl Snapshot {
 
     pub(crate) const fn dropped_range(&self) -> Dropped {
         self.dropped
+    }
+
+    /// The same history with what was appended since, as long as nothing but
+    /// compactions came in between: `steady` is the counter of the last other
+    /// rewrite. None where it cannot be told what was appended.
+    pub(crate) fn carried_on(&self, now: &Self, steady: u64) -> Option<Self> {
+        if self.revision == now.revision {
+            return Some(now.clone());
+        }
+        let same = self.revision.incarnation() == now.revision.incarnation();
+        let next = self.next();
+        if !same || self.revision.counter() < steady || now.cut > next {
+            return None;
+        }
+        let mut window = self.window.clone();
+        for entry in now.window.iter().filter(|entry| entry.position >= next) {
+            window.push(entry.clone());
+        }
+        Some(Self { window, ..self.clone() })
+    }
+
+    /// The position after the last message.
+    pub(crate) fn next(&self) -> u64 {
+        let last = self.window.len().checked_sub(1).and_then(|last| self.window.get(last));
+        let after = last.map_or(0, |last| last.position.saturating_add(1));
+        after.max(self.cut).max(self.rewound.last().map_or(0, |range| range.end))
+    }
+
+    pub(crate) fn rewound(&self) -> &[Range<u64>] {
+        &self.rewound
+    }
+
+    pub(crate) fn is_rewound(&self, position: u64) -> bool {
+        is_rewound(&self.rewound, position)
     }
 
     pub(crate) const fn revision(&self) -> Revision {

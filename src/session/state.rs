@@ -1,11 +1,11 @@
 //! The state of a session beside its messages: the same in memory and in
 //! every store.
 
-use std::{collections::BTreeMap, fmt, time::SystemTime};
+use std::{fmt, ops::Range, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::revision::Revision;
+use super::{options::SessionOptions, revision::Revision};
 
 /// Everything that a store keeps of a session beside its messages.
 ///
@@ -71,6 +71,50 @@ pub struct View {
     /// What of the rest no summary stands for.
     #[serde(default, skip_serializing_if = "Dropped::is_none")]
     pub dropped: Dropped,
+    /// Positions whose messages the host took back: no part of the window, and
+    /// owed to no summary. Ascending, and apart from each other; those of old
+    /// ones are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewound: Vec<Range<u64>>,
+}
+
+impl View {
+    /// Returns true where the message at this position was taken back.
+    #[must_use]
+    pub fn is_rewound(&self, position: u64) -> bool {
+        is_rewound(&self.rewound, position)
+    }
+
+    /// Returns true where the message at this position is sent word for word.
+    #[must_use]
+    pub fn shows(&self, position: u64) -> bool {
+        if position < self.cut {
+            self.carried.binary_search(&position).is_ok()
+        } else {
+            !self.is_rewound(position)
+        }
+    }
+
+    /// Takes positions back.
+    pub(crate) fn rewind(&mut self, positions: Range<u64>) {
+        self.carried.retain(|position| !positions.contains(position));
+        self.rewound.push(positions);
+        self.rewound.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<u64>> = Vec::with_capacity(self.rewound.len());
+        for range in self.rewound.drain(..) {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.rewound = merged;
+    }
+}
+
+pub(super) fn is_rewound(rewound: &[Range<u64>], position: u64) -> bool {
+    let after = rewound.partition_point(|range| range.start <= position);
+    let range = after.checked_sub(1).and_then(|at| rewound.get(at));
+    range.is_some_and(|range| range.contains(&position))
 }
 
 /// A summary as it is kept: the text, and how it came to be.
@@ -126,22 +170,6 @@ impl Dropped {
     pub(crate) const fn is_none(&self) -> bool {
         self.messages == 0
     }
-}
-
-/// What a host configured for one session; stored with it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SessionOptions {
-    /// The model that the session talks to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// That model's context window in tokens, instead of the configured one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_window: Option<u64>,
-    /// The host's own labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
 }
 
 /// Why, and until when, no compaction of a session is tried.

@@ -105,13 +105,11 @@ impl MemoryStore {
             return;
         }
         let Stored { state, messages, next, ids } = stored;
-        let View { cut, ref carried, .. } = state.view;
         // A message that is dropped here is still recognized by its id.
-        ids.build(messages.iter());
-        messages
-            .retain(|kept| kept.position >= cut || carried.binary_search(&kept.position).is_ok());
+        ids.build(messages.iter().filter(|kept| !state.view.is_rewound(kept.position)));
+        messages.retain(|kept| state.view.shows(kept.position));
         messages.shrink_to_fit();
-        ids.forget_below(cut.min(next.saturating_sub(ID_HORIZON as u64)));
+        ids.forget_below(state.view.cut.min(next.saturating_sub(ID_HORIZON as u64)));
     }
 }
 
@@ -146,6 +144,8 @@ impl SessionStore for MemoryStore {
         if let Some(view) = commit.view {
             stored.state.view = view;
             stored.state.revision = commit.expected.next();
+            let Stored { state, ids, .. } = &mut *stored;
+            ids.forget_rewound(&state.view);
             self.retire(&mut stored);
         }
         Ok(CommitResult::Committed(stored.state.revision))
@@ -218,7 +218,8 @@ impl Stored {
 
     fn append(&mut self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
         if messages.iter().any(|new| !new.fresh_id) {
-            self.ids.build(&self.messages);
+            let view = &self.state.view;
+            self.ids.build(self.messages.iter().filter(|kept| !view.is_rewound(kept.position)));
         }
         let (placed, added) = self.ids.place(key, self.next, messages)?;
         self.next = self.next.saturating_add(added.len() as u64);
@@ -228,14 +229,14 @@ impl Stored {
     }
 
     fn read(&self) -> StoredSession {
-        let View { cut, ref carried, .. } = self.state.view;
-        let window_from = self.messages.partition_point(|kept| kept.position < cut);
-        let below = self.messages.range(..window_from);
+        let view = &self.state.view;
+        let window_from = self.messages.partition_point(|kept| kept.position < view.cut);
+        let shown = |kept: &&StoredMessage| view.shows(kept.position);
         StoredSession::new(
             self.state.clone(),
             self.next,
-            below.filter(|kept| carried.binary_search(&kept.position).is_ok()).cloned().collect(),
-            self.messages.range(window_from..).cloned().collect(),
+            self.messages.range(..window_from).filter(shown).cloned().collect(),
+            self.messages.range(window_from..).filter(shown).cloned().collect(),
         )
     }
 }
@@ -316,6 +317,13 @@ impl IdIndex {
             None => Ok(None),
             Some((position, print)) if *print == message.fingerprint() => Ok(Some(*position)),
             Some(_) => Err(duplicate(key, message)),
+        }
+    }
+
+    /// The ids of messages that were taken back are free again.
+    pub(crate) fn forget_rewound(&mut self, view: &View) {
+        if !view.rewound.is_empty() {
+            self.by_id.retain(|_, (at, _)| !view.is_rewound(*at));
         }
     }
 

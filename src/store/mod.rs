@@ -10,6 +10,7 @@ use std::{fmt, ops::Range};
 
 use async_trait::async_trait;
 
+pub(crate) use self::memory::ID_HORIZON;
 pub use self::{
     change::{Commit, CommitResult, Rewrite, RewriteResult},
     jsonl::{JsonlStore, Repaired},
@@ -42,6 +43,10 @@ use crate::{error::Result, session::SessionKey};
 ///   answer says where it stands. The same id with other content is
 ///   [`Error::is_duplicate_id`](crate::Error::is_duplicate_id), and nothing of
 ///   that call is stored.
+///
+/// - **Taken back.** What a view says is [rewound](View::rewound) is left out
+///   of the window that `load` gives, its ids are free, and its positions stay
+///   used. A transcript still has it.
 ///
 /// What not every store can do is an optional capability: [`Self::archive`].
 ///

@@ -54,6 +54,13 @@ pub struct Reply {
     pub stop: Stop,
 }
 
+impl From<Message> for Reply {
+    /// An answer that was read elsewhere, without its cost.
+    fn from(message: Message) -> Self {
+        Self { stop: Stop::ended(&message), message, usage: None }
+    }
+}
+
 /// Why a model's answer ended.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]

@@ -117,7 +117,8 @@ impl Group<'_> {
                 options: options.unwrap_or_else(|| std::mem::take(&mut state.options)),
                 pause,
             };
-            held.next = held.next.max(state.view.cut);
+            held.next = held.next.max(state::first_free(&state.view));
+            self.ids.forget_rewound(&state.view);
             let horizon = held.next.saturating_sub(ID_HORIZON as u64);
             self.ids.forget_below(state.view.cut.min(horizon));
         }

@@ -121,7 +121,11 @@ impl Slot {
                 rest = others;
             }
             let mut window = Vec::new();
-            reader.messages(cut..u64::MAX, |message| window.push(message))?;
+            reader.messages(cut..u64::MAX, |message| {
+                if !state.view.is_rewound(message.position) {
+                    window.push(message);
+                }
+            })?;
             Ok(StoredSession::new(state, reader.held.next, kept, window))
         })
     }
@@ -308,7 +312,11 @@ impl Slot {
             let Held { state, next, ids_from, .. } = &reader.held;
             let from = state.view.cut.min(next.saturating_sub(ID_HORIZON as u64)).max(*ids_from);
             let mut kept = Vec::new();
-            reader.messages(from..u64::MAX, |message| kept.push(message))?;
+            reader.messages(from..u64::MAX, |message| {
+                if !state.view.is_rewound(message.position) {
+                    kept.push(message);
+                }
+            })?;
             Ok(kept)
         })?;
         ids.build(kept.iter().flatten());

@@ -89,11 +89,15 @@ impl Tip {
             state.options = record.options.unwrap_or_else(|| std::mem::take(&mut state.options));
             state.view = record.view.unwrap_or_else(|| std::mem::take(&mut state.view));
             // The messages that it speaks of may be lost; their places are not free.
-            let View { cut, .. } = state.view;
-            held.next = held.next.max(cut);
+            held.next = held.next.max(first_free(&state.view));
         }
         true
     }
+}
+
+/// The first position that a view does not speak of.
+pub(super) fn first_free(view: &View) -> u64 {
+    view.rewound.last().map_or(view.cut, |last| last.end.max(view.cut))
 }
 
 /// Adds a mark where a new block has begun.
