@@ -3,6 +3,14 @@
 //!
 //!     cargo bench --bench summarize_extractive
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::maybe_infinite_iter,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "it is run by hand and read by people"
+)]
+
 use std::{
     hint::black_box,
     sync::Arc,

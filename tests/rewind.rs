@@ -1,5 +1,12 @@
 //! Taking back: by the host, and of a whole turn.
 
+#![expect(
+    clippy::future_not_send,
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, and run on one thread"
+)]
+
 mod common;
 #[path = "common/folder.rs"]
 mod folder;

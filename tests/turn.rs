@@ -1,5 +1,7 @@
 //! The loop of an agent: a context that fits, failures, and what is learned.
 
+#![expect(clippy::panic, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::{future::IntoFuture, time::Duration};
