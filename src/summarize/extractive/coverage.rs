@@ -89,7 +89,8 @@ impl<'a> Choice<'a> {
             .filter_map(|index| self.offer(index))
             .collect();
         let mut misses = 0;
-        while let Some(mut best) = heap.peek_mut() {
+        loop {
+            let Some(mut best) = heap.peek_mut() else { break };
             let Some(price) = self.price(best.index).filter(|price| *price <= left) else {
                 PeekMut::pop(best);
                 misses += 1;
