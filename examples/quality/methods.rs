@@ -54,7 +54,13 @@ impl Method {
                 let sessions = sessions(summarizer.clone())?;
                 sessions.add_messages(KEY, messages.to_vec()).await?;
                 shrink(&sessions, budget).await?;
-                context(&sessions).await?
+                let context = context(&sessions).await?;
+                // Refused, since what must be kept is above the budget: a host
+                // would send the newest that fit.
+                if tokens(&context) > budget + budget / 10 {
+                    return Ok(tail(&lines(), budget));
+                }
+                context
             }
             Self::HeadAndTail => {
                 let head = start(&lines().join("\n"), budget / 2);
