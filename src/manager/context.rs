@@ -81,14 +81,14 @@ impl Inner {
     fn budget(&self, session: &Session) -> Budget {
         let (summary, carried, window) = session.sizes();
         let overhead = session.overhead();
-        let mut budget = Budget::default();
-        budget.system = overhead.system.count();
-        budget.summary = summary.count();
-        budget.carried = carried.count();
-        budget.window = window.count();
-        budget.tools = overhead.tools.count();
-        budget.reserve = overhead.reserve.count();
-        budget.free = (Tokens::from_tokens(self.window(session)) - session.tokens()).count();
-        budget
+        Budget {
+            system: overhead.system.count(),
+            summary: summary.count(),
+            carried: carried.count(),
+            window: window.count(),
+            tools: overhead.tools.count(),
+            reserve: overhead.reserve.count(),
+            free: (Tokens::from_tokens(self.window(session)) - session.tokens()).count(),
+        }
     }
 }

@@ -8,6 +8,7 @@ mod compaction;
 mod context;
 mod detached;
 mod force;
+mod list;
 mod log;
 mod options;
 mod outcome;
@@ -32,6 +33,7 @@ pub use self::{
     claim::CompactionHandle,
     compaction::Compact,
     force::Forced,
+    list::{Compacted, compact_messages},
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
     rewind::To,

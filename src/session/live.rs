@@ -322,7 +322,7 @@ impl Session {
         let early = if same { std::mem::take(&mut self.early) } else { BTreeMap::new() };
         let (version, dirty) = (self.version + 1, self.marked > version);
         let Self { marked, overhead, ceiling, forced, rewritten, revision, .. } = *self;
-        *self = Self { version, early, dirty, marked, overhead, ceiling, ..Self::absent() };
+        *self = Self { overhead, ceiling, early, dirty, version, marked, ..Self::absent() };
         let Some(state) = state else { return };
         // What another process has done is not known.
         let known = revision == Some(state.revision);
