@@ -88,8 +88,9 @@ pub use crate::{
     error::{Error, Result},
     event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents, UsageEvent},
     manager::{
-        Appended, Compact, Compaction, CompactionHandle, Forced, Outcome, Prepare, Report,
-        SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
+        Appended, Compact, Compacted, Compaction, CompactionHandle, Forced, Outcome, Prepare,
+        Report, SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
+        compact_messages,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,
@@ -117,6 +118,11 @@ pub use crate::{
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::TokenUsage,
 };
+
+// The code in there is compiled as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 // So that the random histories in tests/common serve the unit tests as well.
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::{future::IntoFuture, time::Duration};
+use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 #[path = "common/folder.rs"]
 mod folder;
@@ -12,8 +12,9 @@ mod folder;
 use common::stub::{Stub, manager, manager_with, messages};
 use folder::Folder;
 use session_compaction::{
-    Compact, CompactionHandle, Error, JsonlStore, Message, Outcome, Request, SessionManager,
-    SessionOptions, Step, SummarizationConfig, Threshold, TokenUsage, Trigger, formats,
+    Compact, CompactionHandle, Error, JsonlStore, Message, Outcome, Report, Request,
+    SessionManager, SessionOptions, Step, SummarizationConfig, Summarizer, Threshold, TokenUsage,
+    Trigger, compact_messages, formats,
 };
 
 #[tokio::test]
@@ -298,6 +299,38 @@ async fn a_reply_reports_its_usage_to_its_own_context() {
     // Dropping the turn keeps what it appended.
     drop(turn);
     assert_eq!(sessions.history("chat").await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_plain_list_is_compacted_as_a_session_is() {
+    let stub = Stub::says("All parts do well.");
+    let asked = stub.requests();
+    let summarizer: Arc<dyn Summarizer> = Arc::new(stub);
+    let config = SummarizationConfig::default().with_multi_part_batch_threshold(100);
+    let mut list = messages(0..30);
+    list.insert(0, Message::system("Be brief."));
+    list[3] = Message::user("For ever.").pinned();
+    // Equal ids in a list are the host's affair.
+    list[28] = list[28].clone().with_id("same");
+    list[30] = list[30].clone().with_id("same");
+    let done = compact_messages(&list, Some("Parts were built."), &config, &summarizer).await;
+    let done = done.unwrap();
+    assert!(done.report.applied().is_some(), "{}", done.report);
+    assert_eq!(done.summary.as_deref(), Some("All parts do well."));
+    let kept: Vec<_> = [0, 3].into_iter().chain(27..31).map(|index| list[index].clone()).collect();
+    assert_eq!(done.messages, kept);
+    assert_eq!(done.messages[5].id(), list[30].id());
+    {
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].existing_summary.as_deref(), Some("Parts were built."));
+        assert_eq!(asked[0].messages.len(), 25);
+    }
+
+    let again = compact_messages(&kept, done.summary.as_deref(), &config, &summarizer).await;
+    let again = again.unwrap();
+    assert_eq!((again.messages, again.summary), (kept, done.summary));
+    assert!(matches!(again.report, Report::NotStarted(_)), "{}", again.report);
 }
 
 fn started(outcome: Outcome) -> CompactionHandle {

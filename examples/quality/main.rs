@@ -6,6 +6,17 @@
 //! whole summaries in place of the table. With `LOCAL_LLM_URL` (an
 //! OpenAI-compatible endpoint) a model is measured too, alone and with facts.
 
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::clone_on_ref_ptr,
+    clippy::format_push_string,
+    clippy::indexing_slicing,
+    clippy::items_after_statements,
+    clippy::needless_for_each,
+    clippy::print_stdout,
+    reason = "it is run by hand and read by people"
+)]
+
 mod judge;
 mod methods;
 mod sets;

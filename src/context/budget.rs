@@ -195,8 +195,8 @@ impl Context {
         });
         let sizes = must.map(|(_, entry)| entry.size.tokens);
         let Overhead { system, tools, .. } = self.overhead;
-        let start = Least { tokens: system + tools + self.notes, largest: Tokens::ZERO };
-        sizes.fold(start, |sum, size| Least {
+        let added = Least { tokens: system + tools + self.notes, largest: Tokens::ZERO };
+        sizes.fold(added, |sum, size| Least {
             tokens: sum.tokens + size,
             largest: sum.largest.max(size),
         })

@@ -9,6 +9,7 @@ mod context;
 mod detached;
 mod events;
 mod force;
+mod list;
 mod log;
 mod options;
 mod outcome;
@@ -33,6 +34,7 @@ pub use self::{
     claim::CompactionHandle,
     compaction::Compact,
     force::Forced,
+    list::{Compacted, compact_messages},
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
     rewind::To,
