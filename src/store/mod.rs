@@ -18,7 +18,7 @@ pub use self::{
     types::{ListPage, NewMessage, Placed, Receipt, Removed, StoredMessage, StoredSession},
 };
 #[cfg(doc)]
-use crate::session::Revision;
+use crate::session::{Revision, View};
 use crate::{error::Result, session::SessionKey};
 
 /// Keeps sessions: their messages and their state.
