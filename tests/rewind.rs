@@ -16,8 +16,8 @@ use std::sync::Arc;
 use common::stub::{Stub, manager_with, messages, texts, texts_of};
 use folder::Folder;
 use session_compaction::{
-    Compact, JsonlStore, MemoryStore, Message, Outcome, Report, Request, SessionManager,
-    SessionStore, SummarizationConfig, To,
+    Compact, JsonlStore, MemoryStore, Message, Outcome, Report, Request, SessionKey,
+    SessionManager, SessionStore, SummarizationConfig, To,
 };
 
 fn over(store: Arc<dyn SessionStore>) -> SessionManager {
@@ -136,6 +136,26 @@ fn what_a_summary_stands_for_cannot_be_taken_back() {
         assert!(error.is_rewind(), "{error}");
         assert_eq!(both(&sessions, fresh).await, before);
     });
+}
+
+#[tokio::test]
+async fn a_position_stays_used_where_damage_took_its_message() {
+    let folder = Folder::new();
+    let store = || JsonlStore::open(folder.path()).unwrap();
+    let sessions = over(Arc::new(store()));
+    sessions.add_message("chat", Message::user("first")).await.unwrap();
+    sessions.add_message("chat", Message::user("second")).await.unwrap();
+    sessions.rewind("chat", To::BeforeLastUser).await.unwrap();
+    drop(sessions);
+    let file = store().file(&SessionKey::new("chat").unwrap());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("second"));
+    std::fs::write(&file, text.replace("second", "damage")).unwrap();
+
+    let sessions = over(Arc::new(store()));
+    let added = sessions.add_message("chat", Message::user("third")).await.unwrap();
+    assert_eq!(added.position, 2);
+    assert_eq!(texts(&sessions, "chat").await, ["first", "third"]);
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ contract!(
     concurrent_appends_are_dense,
     concurrent_commits_have_one_winner,
     archives_keep_what_was_cut,
+    what_was_taken_back_is_left_out,
     messages_come_back_byte_for_byte,
 );
 
@@ -459,6 +460,26 @@ mod checks {
         assert_eq!(store.remove(&key("s")).await.unwrap().messages, 6);
         assert_ne!(add(&store, &[]).await.revision.incarnation(), old.incarnation());
         assert!(archive.transcript(&key("s"), 0..u64::MAX).await.unwrap().is_empty());
+    }
+
+    pub(crate) async fn what_was_taken_back_is_left_out(store: Store) {
+        let named = |id: &str| new(Message::user(id).with_id(id));
+        let given: Vec<_> = ["a", "b", "c", "d"].into_iter().map(named).collect();
+        let revision = store.append(&key("s"), &given).await.unwrap().revision;
+        let mut taken = view(1);
+        taken.carried = vec![0];
+        taken.rewound.push(2..4);
+        let commit = Commit::on(revision).with_view(taken.clone());
+        committed(store.commit(&key("s"), commit).await.unwrap());
+        let stored = load(&store).await;
+        assert_eq!(stored.state.view, taken);
+        assert_eq!(stored.next, 4);
+        assert_eq!(stored.window.iter().map(|kept| kept.position).collect::<Vec<_>>(), [1]);
+        // Their ids are free, those of the others are not.
+        let again = store.append(&key("s"), &["d", "a"].map(named)).await.unwrap();
+        assert_eq!(again.placed, [Placed::new(4, false), Placed::new(0, true)]);
+        let window = load(&store).await.window;
+        assert_eq!(window.iter().map(|kept| kept.position).collect::<Vec<_>>(), [1, 4]);
     }
 
     pub(crate) async fn messages_come_back_byte_for_byte(store: Store) {

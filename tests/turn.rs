@@ -260,6 +260,26 @@ async fn a_turn_leaves_its_summary_where_it_no_longer_fits() {
 }
 
 #[tokio::test]
+async fn a_turn_takes_the_new_summary_where_a_message_would_be_missing() {
+    let sessions = manager(Stub::says("All parts do well."));
+    sessions.add_messages("chat", messages(0..10)).await.unwrap();
+    let request = Request::new();
+    let mut turn = sessions.turn("chat", Message::user("A long task.")).await.unwrap();
+    turn.context(&request).await.unwrap();
+    for n in 0..12 {
+        let call = Message::assistant("").with_tool_call(format!("c{n}"), "read", "{}");
+        let result = Message::tool_result(format!("c{n}"), format!("{n} {}", "word ".repeat(100)));
+        turn.results([call, result]).await.unwrap();
+    }
+    assert!(sessions.compact("chat", Compact::now()).await.applied().is_some());
+    let context = turn.context(&request).await.unwrap();
+    // The turn never saw the first rounds: now the summary stands for them.
+    assert!(context.is_compacted() && context.steps().is_empty());
+    let next = sessions.context("chat", &request).await.unwrap();
+    assert_eq!(context.to_openai_chat().messages(), next.to_openai_chat().messages());
+}
+
+#[tokio::test]
 async fn an_overflow_teaches_the_limit_and_the_next_context_is_smaller() {
     let sessions = SessionManager::builder().build().unwrap();
     sessions.add_messages("chat", messages(0..200)).await.unwrap();
