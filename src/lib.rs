@@ -127,8 +127,3 @@ struct Readme;
 // So that the random histories in tests/common serve the unit tests as well.
 #[cfg(test)]
 extern crate self as session_compaction;
-
-// The README's examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
