@@ -1,7 +1,6 @@
 //! A real model on this machine, where one is named.
 #![cfg(feature = "providers")]
 #![expect(
-    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "what a model said is of interest, and helpers of tests fail by panicking"
