@@ -414,6 +414,10 @@ impl Writer {
                     self.0 = None;
                 }
             }
+            if self.0.is_none() {
+                // Not even for a moment: a folder that is held is locked.
+                return;
+            }
             folder = later.upgrade();
         }
     }
