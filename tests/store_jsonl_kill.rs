@@ -150,7 +150,7 @@ async fn what_was_acknowledged_survives_kills() {
 }
 
 #[tokio::test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo test --release --test store_jsonl_kill -- --ignored ten_thousand"]
 async fn what_was_acknowledged_survives_ten_thousand_kills() {
     kills(10_000).await;
 }
