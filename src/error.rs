@@ -38,6 +38,10 @@ enum Kind {
     )]
     DuplicateId { session: String, id: String },
     #[error(
+        "session {session:?} exists already, so nothing was imported; remove it first, or use another key"
+    )]
+    Exists { session: String },
+    #[error(
         "what must be sent of session {session:?} takes {tokens} tokens, and {reserve} more are kept for the answer: its context window has {window}; the largest message takes {largest}, so shorten it, send fewer tools, or use a larger window"
     )]
     Irreducible { session: String, tokens: u64, reserve: u64, window: u64, largest: u64 },
@@ -47,6 +51,10 @@ enum Kind {
         "{path} is in use by another process or manager; one writer a folder, close the other one"
     )]
     Locked { path: String },
+    #[error(
+        "session {session:?} was there and is lost: the {backend} store no longer holds it; remove it to begin anew"
+    )]
+    Lost { backend: &'static str, session: String },
     #[error("{format} message: {problem}")]
     Message { format: &'static str, problem: String },
     #[error(
@@ -80,6 +88,12 @@ impl Error {
     }
 
     /// What cannot be made smaller is still too large. All sizes in tokens.
+    /// Creates the error of an import into a session that exists; for stores.
+    #[must_use]
+    pub fn exists(session: &str) -> Self {
+        Kind::Exists { session: session.into() }.into()
+    }
+
     pub(crate) fn irreducible(
         session: &str,
         tokens: u64,
@@ -99,6 +113,13 @@ impl Error {
     }
 
     /// A message that could not be read, in the named format.
+    /// Creates the error of a session that a store knows it has lost, as where
+    /// an engine evicted it; for stores.
+    #[must_use]
+    pub fn lost(backend: &'static str, session: &str) -> Self {
+        Kind::Lost { backend, session: session.into() }.into()
+    }
+
     pub(crate) fn message(format: &'static str, problem: impl Into<String>) -> Self {
         Kind::Message { format, problem: problem.into() }.into()
     }
@@ -147,6 +168,19 @@ impl Error {
     #[must_use]
     pub fn is_duplicate_id(&self) -> bool {
         matches!(*self.0, Kind::DuplicateId { .. })
+    }
+
+    /// Returns true where a session that was to be imported exists already.
+    #[must_use]
+    pub fn is_exists(&self) -> bool {
+        matches!(*self.0, Kind::Exists { .. })
+    }
+
+    /// Returns true where the store knows that it held this session and lost
+    /// it.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(*self.0, Kind::Lost { .. })
     }
 
     /// Returns true when a context cannot be made to fit: what must be sent is

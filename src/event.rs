@@ -1,9 +1,7 @@
-//! What compactions do: as it is stored with them, and as it is told while it
-//! happens.
+//! What happens to sessions, as it is told while it happens.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::{
@@ -11,41 +9,6 @@ use crate::{
     session::{PauseUntil, SessionKey},
     usage::TokenUsage,
 };
-
-/// What one compaction removed and cost. Stored in the step that applies it,
-/// so that there are exactly as many of them as compactions.
-///
-/// # Example
-///
-/// ```
-/// use session_compaction::UsageEvent;
-///
-/// let event: UsageEvent = serde_json::from_str(r#"{"messages_removed": 14, "chars_removed": 42000}"#).unwrap();
-/// assert_eq!((event.messages_removed, event.usage), (14, None));
-/// ```
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct UsageEvent {
-    /// The summarizer that wrote the summary.
-    pub summarizer: String,
-    /// When it was applied, in milliseconds since 1970.
-    pub unix_millis: u64,
-    /// How long the summarizer took.
-    pub latency: Duration,
-    /// Tokens that it used, where it said so.
-    pub usage: Option<TokenUsage>,
-    /// How many messages the summary stands for.
-    pub messages_removed: u64,
-    /// How many characters they had.
-    pub chars_removed: u64,
-    /// How many tokens they had, by the estimate.
-    pub tokens_removed: u64,
-    /// How many characters the summary has.
-    pub summary_chars: u64,
-    /// How many tokens it has, by the estimate.
-    pub summary_tokens: u64,
-}
 
 /// Something that happened to a session. Holds names and figures, never the
 /// text of a message, a summary or an error.

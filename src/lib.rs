@@ -86,7 +86,7 @@ pub use crate::{
         Violation, validate, validate_messages,
     },
     error::{Error, Result},
-    event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents, UsageEvent},
+    event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents},
     manager::{
         Appended, Compact, Compacted, Compaction, CompactionHandle, Forced, Outcome, Prepare,
         Report, SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
@@ -96,7 +96,7 @@ pub use crate::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,
         Reasoning, Role, Text, ToolCall, ToolResult,
     },
-    plan::{Measured, Prune, Skip, Trigger},
+    plan::{Limits, Measured, Prune, Skip, Trigger},
     provider::{
         ChatRequest, ChatResponse, FinishReason, LlmProvider, Overflow, ProviderError,
         ProviderErrorKind,
@@ -106,9 +106,10 @@ pub use crate::{
         Snapshot, SnapshotMark, SnapshotRef, StoredSummary, View,
     },
     store::{
-        Archive, Commit, CommitResult, JsonlStore, ListPage, MemoryStore, NewMessage, Placed,
-        Receipt, Removed, Repaired, Rewrite, RewriteResult, SessionStore, StoredMessage,
-        StoredSession,
+        Archive, Commit, CommitResult, DayTotals, JsonlStore, Lease, Leases, ListPage, MemoryStore,
+        NewMessage, Placed, Receipt, Removed, Repaired, Rewrite, RewriteResult, SessionExport,
+        SessionStore, Since, StoredCompaction, StoredMessage, StoredSession, Tail, UsageLog,
+        UsagePage, UsageRecord,
     },
     summarize::{
         ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,
@@ -116,7 +117,7 @@ pub use crate::{
         SummaryTemplate, build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
-    usage::TokenUsage,
+    usage::{Cost, Counter, TokenUsage, UsageEvent, UsageKind, UsageOutcome, UsageTotals},
 };
 
 // The code in there is compiled as a doc test.

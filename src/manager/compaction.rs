@@ -14,7 +14,6 @@ use super::{
     view::view,
 };
 use crate::{
-    event::UsageEvent,
     plan::{self, Trigger},
     session::{Change, Entry, Pause, PauseUntil, StoredSummary, View},
     store::{Commit, CommitResult},
@@ -26,6 +25,7 @@ use crate::{
         request::Clock,
     },
     tokens::Tokens,
+    usage::UsageEvent,
 };
 
 /// How a host asks for a compaction.
@@ -323,6 +323,10 @@ impl Inner {
             tokens_removed: done.tokens_before.saturating_sub(done.tokens_after),
             summary_chars: done.summary_chars,
             summary_tokens: done.summary_tokens,
+            tokens_before: done.tokens_before,
+            tokens_after: done.tokens_after,
+            attempts: 1,
+            ..UsageEvent::default()
         }
     }
 

@@ -12,11 +12,10 @@ pub(crate) use self::{
     force::force,
     prune::prune,
     split::{Boundary, Keep, SplitInput, cut_at, halves, keep_last, split},
-    trigger::Limits,
 };
 pub use self::{
     prune::Prune,
-    trigger::{Measured, Trigger},
+    trigger::{Limits, Measured, Trigger},
 };
 use crate::{
     message::{Message, structure::Structure},

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// How large a window is. Kept up to date as messages come in, so that the
 /// check costs the same however long the conversation is.
 ///
@@ -32,17 +34,33 @@ impl fmt::Display for Measured {
     }
 }
 
-/// What is allowed; none: any size is.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Limits {
-    pub(crate) messages: Option<u64>,
-    pub(crate) chars: Option<u64>,
-    pub(crate) tokens: Option<u64>,
+/// Above which sizes a compaction is due; none: at any size it is not.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{Limits, Measured, Trigger};
+///
+/// let limits = Limits { messages: Some(20), ..Limits::default() };
+/// let mut measured = Measured::default();
+/// measured.messages = 21;
+/// assert_eq!(limits.exceeded_by(&measured), Some(Trigger::Messages { measured: 21, limit: 20 }));
+/// ```
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Messages in the window.
+    pub messages: Option<u64>,
+    /// Characters in the window.
+    pub chars: Option<u64>,
+    /// Estimated tokens of what is sent.
+    pub tokens: Option<u64>,
 }
 
 impl Limits {
     /// Returns the first limit that the measured size is strictly above.
-    pub(crate) fn exceeded_by(&self, measured: &Measured) -> Option<Trigger> {
+    #[must_use]
+    pub fn exceeded_by(&self, measured: &Measured) -> Option<Trigger> {
         let above = |measured, limit: Option<u64>| limit.filter(|&limit| measured > limit);
         let Measured { messages, chars, tokens } = *measured;
         above(messages, self.messages)

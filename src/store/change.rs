@@ -1,9 +1,11 @@
 //! Changes of what a store holds of a session, and what became of them.
 
+use super::leases::Lease;
 use super::types::{NewMessage, Receipt};
 use crate::{
-    event::UsageEvent,
+    plan::Limits,
     session::{Pause, Revision, SessionOptions, StoredSummary, View},
+    usage::UsageEvent,
 };
 
 /// A change of a session's state.
@@ -41,15 +43,30 @@ pub struct Commit {
     pub pause: Option<Pause>,
     /// The new options, if they change.
     pub options: Option<SessionOptions>,
-    /// What to record in the same step.
+    /// What to record in the same step. Beside a view it makes the commit a
+    /// compaction, which [`Archive::compactions`](crate::Archive::compactions)
+    /// lists.
     pub usage: Option<UsageEvent>,
+    /// The lease that must still be valid.
+    pub lease: Option<Lease>,
+    /// The session's own limits from now on, if they change; they go before
+    /// those of [`Leases::claim_due`](crate::Leases::claim_due).
+    pub limits: Option<Limits>,
 }
 
 impl Commit {
     /// Creates a commit that changes nothing yet but ends a pause.
     #[must_use]
     pub const fn on(expected: Revision) -> Self {
-        Self { expected, view: None, pause: None, options: None, usage: None }
+        Self {
+            expected,
+            view: None,
+            pause: None,
+            options: None,
+            usage: None,
+            lease: None,
+            limits: None,
+        }
     }
 
     /// Sets the view.
@@ -77,6 +94,20 @@ impl Commit {
     #[must_use]
     pub fn with_usage(mut self, usage: UsageEvent) -> Self {
         self.usage = Some(usage);
+        self
+    }
+
+    /// Sets the lease that must still be valid.
+    #[must_use]
+    pub const fn with_lease(mut self, lease: Option<Lease>) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// Sets the session's own limits.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
         self
     }
 }
@@ -107,7 +138,8 @@ impl Commit {
 pub enum CommitResult {
     /// It was stored; this is the revision now.
     Committed(Revision),
-    /// The session is gone or has another revision: nothing was changed.
+    /// The session is gone or has another revision, or the lease is no longer
+    /// valid: nothing was changed.
     Stale,
 }
 

@@ -12,7 +12,7 @@ use dashmap::{DashMap, Entry};
 
 use super::{
     Archive, Commit, CommitResult, ListPage, NewMessage, Placed, Receipt, Removed, Rewrite,
-    RewriteResult, SessionStore, StoredMessage, StoredSession,
+    RewriteResult, SessionExport, SessionStore, StoredCompaction, StoredMessage, StoredSession,
 };
 use crate::{
     error::{Error, Result},
@@ -178,9 +178,8 @@ impl SessionStore for MemoryStore {
     }
 
     async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>> {
-        let after = |key: &SessionKey| page.after.as_ref().is_none_or(|after| key > after);
-        let mut keys: Vec<_> =
-            self.sessions.iter().map(|entry| entry.key().clone()).filter(after).collect();
+        let listed = self.sessions.iter().map(|entry| entry.key().clone());
+        let mut keys: Vec<_> = listed.filter(|key| page.has(key)).collect();
         keys.sort_unstable();
         keys.truncate(page.limit);
         Ok(keys)
@@ -203,6 +202,19 @@ impl Archive for MemoryStore {
             let range = stored.messages.range(from..);
             range.take_while(|kept| kept.position < positions.end).cloned().collect()
         }))
+    }
+
+    async fn compactions(
+        &self,
+        _key: &SessionKey,
+        _before: Option<u64>,
+        _limit: usize,
+    ) -> Result<Vec<StoredCompaction>> {
+        Err(Error::unsupported("hub", "compactions", "wait"))
+    }
+
+    async fn import(&self, _key: &SessionKey, _session: &SessionExport) -> Result<Receipt> {
+        Err(Error::unsupported("hub", "imports", "wait"))
     }
 }
 

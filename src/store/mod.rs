@@ -1,25 +1,38 @@
 //! Where sessions are kept. The trait's docs are the contract that every
 //! store keeps.
 
+mod archive;
 mod change;
+mod export;
 mod jsonl;
+mod leases;
 mod memory;
 mod types;
+mod usage_log;
 
-use std::{fmt, ops::Range};
+use std::fmt;
 
 use async_trait::async_trait;
 
 pub(crate) use self::memory::ID_HORIZON;
 pub use self::{
+    archive::{Archive, StoredCompaction},
     change::{Commit, CommitResult, Rewrite, RewriteResult},
+    export::SessionExport,
     jsonl::{JsonlStore, Repaired},
+    leases::{Lease, Leases},
     memory::MemoryStore,
-    types::{ListPage, NewMessage, Placed, Receipt, Removed, StoredMessage, StoredSession},
+    types::{
+        ListPage, NewMessage, Placed, Receipt, Removed, Since, StoredMessage, StoredSession, Tail,
+    },
+    usage_log::{DayTotals, UsageLog, UsagePage, UsageRecord},
 };
 #[cfg(doc)]
-use crate::session::{Revision, View};
-use crate::{error::Result, session::SessionKey};
+use crate::session::View;
+use crate::{
+    error::Result,
+    session::{Revision, SessionKey, SessionState},
+};
 
 /// Keeps sessions: their messages and their state.
 ///
@@ -47,8 +60,12 @@ use crate::{error::Result, session::SessionKey};
 /// - **Taken back.** What a view says is [rewound](View::rewound) is left out
 ///   of the window that `load` gives, its ids are free, and its positions stay
 ///   used. A transcript still has it.
+/// - **Leases.** A commit that names a [`Lease`](crate::Lease) is stale where
+///   that lease is no longer valid; in a store without leases it is as one
+///   without.
 ///
-/// What not every store can do is an optional capability: [`Self::archive`].
+/// What not every store can do is an optional capability: [`Self::archive`],
+/// [`Self::leases`], [`Self::usage`].
 ///
 /// # Example
 ///
@@ -90,6 +107,33 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Lists sessions in the order of their keys' bytes.
     async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>>;
 
+    /// Reads what came since a reader knew this revision and this many
+    /// positions: at least where nothing did, a single indexed read.
+    ///
+    /// Given as it is, it loads the whole session.
+    async fn load_since(&self, key: &SessionKey, revision: Revision, next: u64) -> Result<Since> {
+        let Some(mut stored) = self.load(key).await? else { return Ok(Since::Gone) };
+        if stored.state.revision != revision || stored.next < next {
+            return Ok(Since::Changed(Box::new(stored)));
+        }
+        stored.window.retain(|kept| kept.position >= next);
+        let SessionState { options, pause, .. } = stored.state;
+        Ok(Since::Same(Tail::new(options, pause, stored.next, stored.window)))
+    }
+
+    /// Removes for good what the store's retention says is no longer needed,
+    /// in all sessions, and returns how many messages that were. What is sent
+    /// of a session stays.
+    async fn purge(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// Returns true where several processes may write at the same time, so
+    /// that what memory knows of a session may be old.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Returns how many damaged records were passed over since the store was
     /// opened.
     fn repaired_lines(&self) -> u64 {
@@ -100,39 +144,16 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     fn archive(&self) -> Option<&dyn Archive> {
         None
     }
+
+    /// Returns the leases, where this store hands them out.
+    fn leases(&self) -> Option<&dyn Leases> {
+        None
+    }
+
+    /// Returns the usage events, where this store keeps them.
+    fn usage(&self) -> Option<&dyn UsageLog> {
+        None
+    }
 }
 
-/// Reads transcripts: also the messages that a summary stands for.
-///
-/// # Example
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> session_compaction::Result<()> {
-/// use std::sync::Arc;
-/// use session_compaction::{Archive, MemoryStore, Message, NewMessage, SessionKey, SessionStore, Size};
-///
-/// let store = MemoryStore::new();
-/// let key = SessionKey::new("chat")?;
-/// let message = Arc::new(Message::user("hello").with_id("a"));
-/// let new = NewMessage::new(message, Size::default(), false);
-/// store.append(&key, &[new]).await?;
-/// assert!(store.archive().is_none(), "it keeps no transcripts");
-///
-/// let store = MemoryStore::keep_transcripts();
-/// assert!(store.archive().unwrap().transcript(&key, 0..10).await?.is_empty());
-/// # Ok(())
-/// # }
-/// ```
-#[async_trait]
-pub trait Archive: Send + Sync {
-    /// Reads the messages at these positions; those that no longer exist are
-    /// left out. An unknown session has none.
-    async fn transcript(
-        &self,
-        key: &SessionKey,
-        positions: Range<u64>,
-    ) -> Result<Vec<StoredMessage>>;
-}
-
-const _: fn(&dyn SessionStore, &dyn Archive) = |_, _| {};
+const _: fn(&dyn SessionStore) = |_| {};

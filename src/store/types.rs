@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     message::Message,
-    session::{Revision, SessionKey, SessionState, Size},
+    session::{Pause, Revision, SessionKey, SessionOptions, SessionState, Size},
 };
 
 /// A message on its way into a store. It always has an id.
@@ -184,11 +186,15 @@ impl StoredSession {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StoredMessage {
     /// The position.
     pub position: u64,
+    /// When the store took it, in milliseconds since 1970; 0 where it does not
+    /// say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unix_millis: u64,
     /// The message.
     pub message: Arc<Message>,
 }
@@ -197,7 +203,84 @@ impl StoredMessage {
     /// Creates one.
     #[must_use]
     pub const fn new(position: u64, message: Arc<Message>) -> Self {
-        Self { position, message }
+        Self { position, unix_millis: 0, message }
+    }
+
+    /// Sets when the store took it, in milliseconds since 1970.
+    #[must_use]
+    pub const fn at(mut self, unix_millis: u64) -> Self {
+        self.unix_millis = unix_millis;
+        self
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What came of a session since a reader last looked.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> session_compaction::Result<()> {
+/// use std::sync::Arc;
+/// use session_compaction::{MemoryStore, Message, NewMessage, SessionKey, SessionStore, Since, Size};
+///
+/// let store = MemoryStore::new();
+/// let key = SessionKey::new("chat")?;
+/// let message = Arc::new(Message::user("hello").with_id("a"));
+/// let receipt = store.append(&key, &[NewMessage::new(message, Size::default(), false)]).await?;
+/// assert!(!matches!(store.load_since(&key, receipt.revision, 1).await?, Since::Gone));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Since {
+    /// The revision is another one: all of it has to be read again.
+    Changed(Box<StoredSession>),
+    /// There is no such session.
+    Gone,
+    /// The revision is the same.
+    Same(Tail),
+}
+
+/// What was appended to a session, and what can change without a new revision.
+///
+/// # Example
+///
+/// ```
+/// use session_compaction::{SessionOptions, Tail};
+///
+/// let tail = Tail::new(SessionOptions::default(), None, 7, Vec::new());
+/// assert_eq!((tail.next, tail.messages.len()), (7, 0));
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Tail {
+    /// The options as they are.
+    pub options: SessionOptions,
+    /// The pause as it is.
+    pub pause: Option<Pause>,
+    /// The position that the next message gets.
+    pub next: u64,
+    /// The messages that were appended, in order.
+    pub messages: Vec<StoredMessage>,
+}
+
+impl Tail {
+    /// Creates one.
+    #[must_use]
+    pub const fn new(
+        options: SessionOptions,
+        pause: Option<Pause>,
+        next: u64,
+        messages: Vec<StoredMessage>,
+    ) -> Self {
+        Self { options, pause, next, messages }
     }
 }
 
@@ -255,7 +338,8 @@ impl Removed {
 /// let new = NewMessage::new(message, Size::default(), false);
 /// store.append(&key, &[new]).await?;
 /// assert_eq!(store.list(ListPage::first(10)).await?, [key.clone()]);
-/// assert!(store.list(ListPage::first(10).after(key)).await?.is_empty());
+/// assert!(store.list(ListPage::first(10).after(key.clone())).await?.is_empty());
+/// assert!(ListPage::first(10).within(SessionKey::new("tenant:7")?).has(&SessionKey::new("tenant:7:a")?));
 /// # Ok(())
 /// # }
 /// ```
@@ -266,13 +350,34 @@ pub struct ListPage {
     pub after: Option<SessionKey>,
     /// At most this many.
     pub limit: usize,
+    /// Only keys in this scope: the key that is equal to it, and those that
+    /// go on after it with `:` or `/`.
+    pub scope: Option<SessionKey>,
 }
 
 impl ListPage {
     /// The first `limit` sessions.
     #[must_use]
     pub const fn first(limit: usize) -> Self {
-        Self { after: None, limit }
+        Self { after: None, limit, scope: None }
+    }
+
+    /// The sessions in a scope: whole segments of the key, so that `tenant:7`
+    /// has `tenant:7` and `tenant:7:chat`, but not `tenant:70`.
+    #[must_use]
+    pub fn within(mut self, scope: SessionKey) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Returns true for a key that this page is about.
+    #[must_use]
+    pub fn has(&self, key: &SessionKey) -> bool {
+        self.after.as_ref().is_none_or(|after| key > after)
+            && self.scope.as_ref().is_none_or(|scope| {
+                let rest = key.strip_prefix(scope.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+            })
     }
 
     /// The sessions after a key.

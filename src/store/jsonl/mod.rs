@@ -30,7 +30,7 @@ use self::{
 };
 use super::{
     Archive, Commit, CommitResult, ListPage, NewMessage, Receipt, Removed, Rewrite, RewriteResult,
-    SessionStore, StoredMessage, StoredSession,
+    SessionExport, SessionStore, StoredCompaction, StoredMessage, StoredSession,
 };
 use crate::{
     error::{Error, Result},
@@ -227,10 +227,10 @@ impl SessionStore for JsonlStore {
     }
 
     async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>> {
-        let ListPage { after, limit } = page;
+        let limit = page.limit;
         let keys = blocking(&self.folder, move |folder| {
             let mut keys = keys(folder)?;
-            keys.retain(|key| after.as_ref().is_none_or(|after| key > after));
+            keys.retain(|key| page.has(key));
             Ok(keys)
         });
         let mut listed = Vec::new();
@@ -268,6 +268,19 @@ impl Archive for JsonlStore {
         positions: Range<u64>,
     ) -> Result<Vec<StoredMessage>> {
         self.read(key, move |slot, folder| slot.transcript(folder, positions)).await
+    }
+
+    async fn compactions(
+        &self,
+        _key: &SessionKey,
+        _before: Option<u64>,
+        _limit: usize,
+    ) -> Result<Vec<StoredCompaction>> {
+        Err(Error::unsupported("hub", "compactions", "wait"))
+    }
+
+    async fn import(&self, _key: &SessionKey, _session: &SessionExport) -> Result<Receipt> {
+        Err(Error::unsupported("hub", "imports", "wait"))
     }
 }
 

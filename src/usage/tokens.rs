@@ -1,4 +1,4 @@
-//! What a model call cost.
+//! Tokens.
 
 use std::ops::{Add, AddAssign};
 

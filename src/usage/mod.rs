@@ -1,0 +1,14 @@
+//! What model calls and compactions use: tokens, money, and the events and
+//! totals that are kept of them. Arithmetic saturates everywhere.
+
+mod cost;
+mod event;
+mod tokens;
+mod totals;
+
+pub use self::{
+    cost::Cost,
+    event::{UsageEvent, UsageKind, UsageOutcome},
+    tokens::TokenUsage,
+    totals::{Counter, UsageTotals},
+};
