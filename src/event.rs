@@ -144,6 +144,12 @@ pub enum EventKind {
         /// Which, and by how much.
         trigger: Trigger,
     },
+    /// The last compaction was taken back.
+    #[non_exhaustive]
+    Undone {
+        /// How many messages it had replaced.
+        messages: u64,
+    },
 }
 
 impl EventKind {
@@ -162,6 +168,7 @@ impl EventKind {
             Self::Stale => "stale",
             Self::Started { .. } => "started",
             Self::Triggered { .. } => "triggered",
+            Self::Undone { .. } => "undone",
         }
     }
 }

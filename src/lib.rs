@@ -88,9 +88,9 @@ pub use crate::{
     error::{Error, Result},
     event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents},
     manager::{
-        Appended, Compact, Compacted, Compaction, CompactionHandle, Forced, Outcome, Prepare,
-        Report, SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
-        compact_messages,
+        Appended, Compact, Compacted, Compaction, CompactionHandle, Consistency, Forced, Outcome,
+        Prepare, RemovedScope, Report, RunIn, SessionManager, SessionManagerBuilder, SessionStats,
+        Shutdown, To, Turn, Worker, compact_messages,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

@@ -1,11 +1,16 @@
 //! Puts a manager together.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+    time::SystemTime,
+};
 
 use dashmap::DashMap;
 use tokio::runtime::Handle as Runtime;
+use ulid::Ulid;
 
-use super::{Inner, SessionManager, claim::Claims, events::Events};
+use super::{Consistency, Inner, RunIn, SessionManager, claim::Claims, events::Events};
 use crate::{
     config::SummarizationConfig,
     error::{Error, Result},
@@ -53,6 +58,10 @@ pub struct SessionManagerBuilder {
     redactor: Option<Arc<dyn Redactor>>,
     sinks: Vec<Arc<dyn EventSink>>,
     event_queue: usize,
+    max_cached: usize,
+    consistency: Option<Consistency>,
+    run_in: RunIn,
+    holder: Option<String>,
 }
 
 impl SessionManagerBuilder {
@@ -114,6 +123,37 @@ impl SessionManagerBuilder {
         self
     }
 
+    /// Sets how many sessions stay in memory; 10,000 unless this is called, at
+    /// least 1. Those that were not used for the longest time go first and are
+    /// read from the store again when they are used; one that a task, a turn
+    /// or a handle holds stays.
+    pub fn max_cached_sessions(mut self, sessions: usize) -> Self {
+        self.max_cached = sessions.max(1);
+        self
+    }
+
+    /// Sets how the manager sees what other processes write. Without it, that
+    /// is [`Consistency::Latest`] where the store is
+    /// [shared](SessionStore::is_shared).
+    pub fn consistency(mut self, consistency: Consistency) -> Self {
+        self.consistency = Some(consistency);
+        self
+    }
+
+    /// Sets where due compactions run; here, unless this is called.
+    pub fn run_in(mut self, place: RunIn) -> Self {
+        self.run_in = place;
+        self
+    }
+
+    /// Sets the name under which this manager holds leases, for people who
+    /// look into the store; the process id and a random text unless this is
+    /// called.
+    pub fn holder(mut self, name: impl Into<String>) -> Self {
+        self.holder = Some(name.into());
+        self
+    }
+
     /// Sets what tells the time, for tests.
     pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -149,8 +189,14 @@ impl SessionManagerBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemTime::now));
         let told_at = Clock::new(Arc::clone(&clock));
         let events = Events::new(&runtime, self.sinks, self.event_queue, told_at);
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let consistency = self.consistency.unwrap_or(if store.is_shared() {
+            Consistency::Latest
+        } else {
+            Consistency::Cached
+        });
         Ok(SessionManager(Arc::new(Inner {
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            store,
             summarizer: self.summarizer,
             config,
             counter,
@@ -158,6 +204,13 @@ impl SessionManagerBuilder {
             runtime,
             redactor: self.redactor,
             cells: DashMap::new(),
+            max_cells: self.max_cached,
+            uses: AtomicU64::new(0),
+            consistency,
+            run_in: self.run_in,
+            holder: self
+                .holder
+                .unwrap_or_else(|| format!("{}-{}", std::process::id(), Ulid::new())),
             claims: Claims::new(events.clone()),
             events,
         })))
@@ -176,6 +229,10 @@ impl Default for SessionManagerBuilder {
             redactor: Some(Arc::new(SecretPatterns)),
             sinks: Vec::new(),
             event_queue: 1_024,
+            max_cached: 10_000,
+            consistency: None,
+            run_in: RunIn::Here,
+            holder: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -16,7 +16,6 @@ use crate::{
     message::Message,
     session::{Entry, Session, SessionKey, Size, Snapshot},
     store::StoredMessage,
-    summarize::guard,
 };
 
 /// A session's place. There is never more than one for a key, since a cell
@@ -27,11 +26,13 @@ pub(super) struct Cell {
     // A std mutex: nothing awaits while it is held.
     session: Mutex<Session>,
     /// One load at a time; the others find it done.
-    loading: tokio::sync::Mutex<()>,
+    pub(super) loading: tokio::sync::Mutex<()>,
     /// Appends that the store may have taken and memory has not.
     appending: AtomicUsize,
     appended: Notify,
     counted: Mutex<Counted>,
+    /// The number of its last use.
+    pub(super) used: AtomicU64,
 }
 
 /// What was done to a session since it came into memory.
@@ -54,6 +55,7 @@ impl Cell {
             appending: AtomicUsize::new(0),
             appended: Notify::new(),
             counted: Mutex::default(),
+            used: AtomicU64::new(0),
         }
     }
 
@@ -117,11 +119,15 @@ impl Drop for Appending {
 impl Inner {
     /// Returns the cell of a key, a new one where it has none.
     pub(super) fn cell(&self, key: &SessionKey) -> Arc<Cell> {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed);
         if let Some(cell) = self.cells.get(key) {
+            cell.used.store(now, Ordering::Relaxed);
             return Arc::clone(&cell);
         }
+        self.make_room();
         let cell =
             self.cells.entry(key.clone()).or_insert_with(|| Arc::new(Cell::new(key.clone())));
+        cell.used.store(now, Ordering::Relaxed);
         Arc::clone(&cell)
     }
 
@@ -165,38 +171,11 @@ impl Inner {
                     return Ok(f(&mut session));
                 }
             }
-            self.load(cell).await?;
+            self.read(cell, true).await?;
         }
     }
 
-    async fn load(&self, cell: &Cell) -> Result<()> {
-        let _one = cell.loading.lock().await;
-        let version = {
-            let session = cell.lock();
-            if !session.is_dirty() {
-                return Ok(());
-            }
-            session.version()
-        };
-        let stored = self.store.load(&cell.key).await?;
-        let (state, next, carried, window) = match stored {
-            None => (None, 0, Vec::new(), Vec::new()),
-            Some(stored) => (
-                Some(stored.state),
-                stored.next,
-                self.entries(stored.carried),
-                self.entries(stored.window),
-            ),
-        };
-        let sent = state.as_ref().map(|state| {
-            let view = &state.view;
-            guard::sent_tokens(view.summary.as_ref(), view.dropped.messages, &*self.counter)
-        });
-        cell.lock().load(version, state, next, carried, window, sent.unwrap_or_default());
-        Ok(())
-    }
-
-    fn entries(&self, messages: Vec<StoredMessage>) -> Vec<Entry> {
+    pub(super) fn entries(&self, messages: Vec<StoredMessage>) -> Vec<Entry> {
         let counted = messages.into_iter().map(|kept| Entry {
             position: kept.position,
             size: self.size(&kept.message),

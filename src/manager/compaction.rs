@@ -2,12 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 use super::{
     Compaction, Inner, Outcome, Report, SessionManager,
     cell::Cell,
     claim::Claim,
+    lease::Held,
     log::label,
     planned::Planned,
     trigger::{When, measured},
@@ -16,7 +20,7 @@ use super::{
 use crate::{
     plan::{self, Trigger},
     session::{Change, Entry, Pause, PauseUntil, StoredSummary, View},
-    store::{Commit, CommitResult},
+    store::{Commit, CommitResult, Lease},
     summarize::{
         self, SummarizeError, Summarizer, SummaryPart, SummaryRequest,
         breaker::cool_down,
@@ -95,7 +99,7 @@ impl SessionManager {
     }
 
     pub(super) async fn begin(&self, key: &str, how: Compact) -> Outcome {
-        self.start(key, how.when, how.target).await
+        self.start(key, how.when, how.target, None).await
     }
 }
 
@@ -121,18 +125,45 @@ struct Proposal {
 impl Job {
     /// Plans and asks, which a cancellation may end at any moment; then
     /// commits in a task of its own, which nothing ends half-way.
-    pub(super) async fn run(self, inner: Arc<Inner>, claim: Claim) {
-        let proposal = self.propose(&inner).await;
+    ///
+    /// Says through `told` why it was not begun, where another process holds
+    /// the session.
+    pub(super) async fn run(
+        self,
+        inner: Arc<Inner>,
+        claim: Claim,
+        held: Option<Held>,
+        told: oneshot::Sender<Option<Outcome>>,
+    ) {
+        let held = match held {
+            Some(held) => held,
+            None => match inner.hold(&self.cell.key).await {
+                Ok(held) => held,
+                Err(outcome) => {
+                    claim.finish(Report::NotStarted(Box::new(outcome.clone())));
+                    let _ = told.send(Some(outcome));
+                    return;
+                }
+            },
+        };
+        inner.begun(&self.cell, self.trigger);
+        let _ = told.send(None);
+        let proposal = tokio::select! {
+            proposal = self.propose(&inner) => proposal,
+            // Another process does it now: what this one asks for is not needed.
+            () = held.lost() => Err(Report::Stale),
+        };
         let runtime = inner.runtime.clone();
         runtime.spawn(async move {
             let report = match proposal {
-                Ok(proposal) => self.commit(&inner, proposal).await,
+                Ok(proposal) => self.commit(&inner, proposal, held.lease()).await,
                 Err(report) => report,
             };
             // The order: record the pause, tell it, free the claim, then report.
             self.pause(&inner, &report).await;
             self.log(&report);
             inner.ended(&self.cell, self.trigger, &report);
+            held.release().await;
             claim.finish(report);
         });
     }
@@ -220,10 +251,11 @@ impl Job {
         })
     }
 
-    async fn commit(&self, inner: &Inner, proposal: Proposal) -> Report {
+    async fn commit(&self, inner: &Inner, proposal: Proposal, lease: Option<Lease>) -> Report {
         let Proposal { planned, view, sent, done } = proposal;
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
+            .with_lease(lease)
             .with_pause(inner.pause_after(&planned, &done))
             .with_usage(inner.usage_event(&view, &done));
         match inner.commit(&self.cell, commit, &view, sent, Change::Compacted).await {
@@ -345,7 +377,7 @@ impl Inner {
 }
 
 /// A tenth more than now.
-const fn grown(tokens: u64) -> PauseUntil {
+pub(super) const fn grown(tokens: u64) -> PauseUntil {
     PauseUntil::Tokens(tokens.saturating_add(tokens / 10).saturating_add(1))
 }
 

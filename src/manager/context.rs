@@ -51,6 +51,7 @@ impl Inner {
         cell: &Arc<Cell>,
         request: &Request,
     ) -> Result<(Snapshot, Context)> {
+        self.freshen(cell).await?;
         let look = |session: &mut Session| (session.snapshot(), self.room(session));
         let (snapshot, room) = self.with(cell, look).await?;
         let context = self.context_of(cell, &snapshot, request, room)?;

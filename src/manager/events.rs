@@ -123,7 +123,7 @@ impl Events {
         !self.0.queues.is_empty() || subscribers()
     }
 
-    fn emit(&self, key: &SessionKey, kind: impl FnOnce() -> EventKind) {
+    pub(super) fn emit(&self, key: &SessionKey, kind: impl FnOnce() -> EventKind) {
         if !self.is_heard() {
             return;
         }

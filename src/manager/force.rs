@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::Result,
     plan::{self, Skip, Split},
-    session::{Change, Dropped, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
+    session::{Change, Dropped, Pause, SessionKey, Snapshot, SnapshotRef, StoredSummary, View},
     store::{Commit, CommitResult},
     summarize::{SummarizeError, guard},
     tokens::Tokens,
@@ -241,9 +241,22 @@ impl Inner {
         sent: Tokens,
         change: Change,
     ) -> Result<bool> {
+        self.put_paused(cell, snapshot, view, sent, change, None).await
+    }
+
+    /// The same, and no compaction is tried until the pause ends.
+    pub(super) async fn put_paused(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        snapshot: &Snapshot,
+        view: View,
+        sent: Tokens,
+        change: Change,
+        pause: Option<Pause>,
+    ) -> Result<bool> {
         let (inner, cell, before) = (Arc::clone(self), Arc::clone(cell), snapshot.revision());
         detached::run(&self.runtime, async move {
-            let commit = Commit::on(before).with_view(view.clone());
+            let commit = Commit::on(before).with_view(view.clone()).with_pause(pause);
             let done = inner.commit(&cell, commit, &view, sent, change).await;
             inner.tell_pause(&cell);
             done

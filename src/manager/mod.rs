@@ -8,7 +8,10 @@ mod compaction;
 mod context;
 mod detached;
 mod events;
+mod evict;
 mod force;
+mod fresh;
+mod lease;
 mod list;
 mod log;
 mod options;
@@ -18,12 +21,20 @@ mod prepare;
 mod rewind;
 mod rewrite;
 mod shutdown;
+mod transfer;
 mod trigger;
 mod turn;
+mod undo;
 mod usage;
 mod view;
+mod worker;
 
-use std::{fmt, ops::Range, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, atomic::AtomicU64},
+    time::SystemTime,
+};
 
 use dashmap::DashMap;
 use tokio::runtime::Handle as Runtime;
@@ -34,18 +45,21 @@ pub use self::{
     claim::CompactionHandle,
     compaction::Compact,
     force::Forced,
+    fresh::Consistency,
     list::{Compacted, compact_messages},
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
     rewind::To,
     shutdown::Shutdown,
+    transfer::RemovedScope,
     turn::Turn,
     usage::SessionStats,
+    worker::{RunIn, Worker},
 };
 use self::{cell::Cell, claim::Claims, events::Events};
 use crate::{
     config::SummarizationConfig,
-    error::{Error, Result},
+    error::Result,
     session::{SessionKey, Snapshot, SnapshotMark},
     store::{ListPage, SessionStore, StoredMessage},
     summarize::{Redactor, Summarizer},
@@ -97,6 +111,14 @@ struct Inner {
     runtime: Runtime,
     redactor: Option<Arc<dyn Redactor>>,
     cells: DashMap<SessionKey, Arc<Cell>>,
+    /// At most so many of them.
+    max_cells: usize,
+    /// Counts uses of cells, so that the oldest can be told.
+    uses: AtomicU64,
+    consistency: Consistency,
+    run_in: RunIn,
+    /// The name of this process in leases.
+    holder: String,
     claims: Claims,
     events: Events,
 }
@@ -151,14 +173,7 @@ impl SessionManager {
     /// does not keep transcripts, as a plain [`MemoryStore`](crate::MemoryStore).
     pub async fn transcript(&self, key: &str, positions: Range<u64>) -> Result<Vec<StoredMessage>> {
         let key = SessionKey::new(key)?;
-        let archive = self.0.store.archive().ok_or_else(|| {
-            Error::unsupported(
-                "session",
-                "transcripts",
-                "use one that does, or MemoryStore::keep_transcripts()",
-            )
-        })?;
-        archive.transcript(&key, positions).await
+        self.0.archive()?.transcript(&key, positions).await
     }
 
     /// Returns the keys of stored sessions in the order of their bytes.

@@ -94,7 +94,9 @@ impl Inner {
                 // nothing from one that was created meanwhile.
                 None => inner.store.append(&cell.key, &[]).await?.revision,
             };
-            let commit = Commit::on(revision).with_options(options).with_pause(pause);
+            let limits = inner.own_limits(&options);
+            let commit =
+                Commit::on(revision).with_options(options).with_limits(limits).with_pause(pause);
             let result = inner.store.commit(&cell.key, commit).await;
             cell.lock().mark_dirty();
             Ok(matches!(result?, CommitResult::Committed(_)))

@@ -40,8 +40,13 @@ pub enum Outcome {
         /// How large the session is.
         measured: Measured,
     },
+    /// One is due, and another process is told, as
+    /// [`RunIn::Elsewhere`](crate::RunIn::Elsewhere) says.
+    Deferred,
     /// The configuration says `enabled: false`.
     Disabled,
+    /// Another process, or another manager, compacts this session.
+    HeldElsewhere,
     /// A compaction of this session is running already.
     InFlight(CompactionHandle),
     /// The manager was built without a summarizer.
@@ -65,7 +70,9 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BelowThreshold { measured } => write!(f, "nothing is due: {measured}"),
+            Self::Deferred => f.write_str("a compaction is due and left to another process"),
             Self::Disabled => f.write_str("summarization is disabled"),
+            Self::HeldElsewhere => f.write_str("another process compacts this session"),
             Self::InFlight(_) => f.write_str("a compaction is running"),
             Self::NoSummarizer => f.write_str("there is no summarizer"),
             Self::Paused { until, reason } => write!(f, "paused {until}: {reason}"),

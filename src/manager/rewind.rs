@@ -77,17 +77,21 @@ impl Inner {
     async fn rewind(self: &Arc<Self>, cell: &Arc<Cell>, to: &To) -> Result<Vec<Arc<Message>>> {
         loop {
             let now = self.with(cell, |session| session.snapshot()).await?;
-            let Some(from) = first_taken(&now, to, &cell.key)? else { return Ok(Vec::new()) };
-            if from < now.cut() {
-                let problem = "it was compacted since, and a summary cannot forget";
-                return Err(Error::rewind(&cell.key, problem));
-            }
-            let taken = now.entries().filter(|entry| entry.position >= from);
-            let taken: Vec<_> = taken.map(|entry| Arc::clone(&entry.message)).collect();
+            let from = match first_taken(&now, to, &cell.key) {
+                Ok(None) => return Ok(Vec::new()),
+                Ok(Some(from)) => from,
+                Err(unknown) => self.below(&cell.key, &now, to).await?.ok_or(unknown)?,
+            };
+            let (mut view, taken) = if from < now.cut() {
+                self.restored(&cell.key, &now, from).await?
+            } else {
+                let taken = now.entries().filter(|entry| entry.position >= from);
+                let taken = taken.map(|entry| Arc::clone(&entry.message)).collect();
+                (same_view(&now, now.summary().cloned()), taken)
+            };
             if taken.is_empty() {
                 return Ok(taken);
             }
-            let mut view = same_view(&now, now.summary().cloned());
             view.rewind(from..now.next());
             let sent = self.sent_of(&view);
             if self.put(cell, &now, view, sent, Change::Rewritten).await? {

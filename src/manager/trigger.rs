@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Inner, Outcome, SessionManager, cell::Cell, compaction};
+use tokio::sync::oneshot;
+
+use super::{Inner, Outcome, RunIn, SessionManager, cell::Cell, compaction, lease::Held};
 use crate::{
     config,
     error::Result,
     plan::{Limits, Measured, Trigger},
-    session::{Pause, Session, SessionKey},
+    session::{Pause, Session, SessionKey, SessionOptions},
 };
 
 impl SessionManager {
@@ -26,10 +28,16 @@ impl SessionManager {
     /// A dropped future has started a compaction or not; one that was started
     /// runs on.
     pub async fn maybe_summarize(&self, key: &str) -> Outcome {
-        self.start(key, When::Due, None).await
+        self.start(key, When::Due, None, None).await
     }
 
-    pub(super) async fn start(&self, key: &str, when: When, target: Option<u64>) -> Outcome {
+    pub(super) async fn start(
+        &self,
+        key: &str,
+        when: When,
+        target: Option<u64>,
+        held: Option<Held>,
+    ) -> Outcome {
         let inner = &self.0;
         if !inner.config.enabled && when == When::Due {
             return Outcome::Disabled;
@@ -50,14 +58,20 @@ impl SessionManager {
                 return outcome;
             }
         };
+        if inner.run_in == RunIn::Elsewhere && when == When::Due && held.is_none() {
+            return inner.defer(&key).await;
+        }
         match inner.claims.claim(&key, trigger) {
             Err(handle) => Outcome::InFlight(handle),
             Ok((claim, handle)) => {
-                inner.begun(&cell, trigger);
                 let job = compaction::Job { cell, summarizer, trigger, target };
-                let task = inner.runtime.spawn(job.run(Arc::clone(inner), claim));
+                let (told, begun) = oneshot::channel();
+                let task = inner.runtime.spawn(job.run(Arc::clone(inner), claim, held, told));
                 handle.runs_as(task.abort_handle());
-                Outcome::Started(handle)
+                match begun.await {
+                    Ok(Some(outcome)) => outcome,
+                    _ => Outcome::Started(handle),
+                }
             }
         }
     }
@@ -73,6 +87,7 @@ pub(super) enum When {
 impl Inner {
     /// What makes a compaction due, or the outcome where none is started.
     async fn due(&self, cell: &Cell, when: When) -> Result<Option<Trigger>, Outcome> {
+        self.freshen(cell).await.map_err(Outcome::Unavailable)?;
         let look = |session: &mut Session| {
             (measured(session), self.window(session), session.pause().cloned())
         };
@@ -105,14 +120,23 @@ impl Inner {
         }
     }
 
+    /// What of the limits is another one with these options than without.
+    pub(super) fn own_limits(&self, options: &SessionOptions) -> Limits {
+        let tokens = own_window(options).and_then(|window| self.limits(window).tokens);
+        Limits { tokens, ..Limits::default() }
+    }
+
     /// Returns the context window of a session in tokens: its own, that of its
     /// model, or the configured one; less where a provider has refused so much.
     pub(super) fn window(&self, session: &Session) -> u64 {
-        let options = session.options();
-        let usual = || config::context_window(options.model.as_deref()?);
-        let window = options.context_window.or_else(usual).unwrap_or(self.config.context_window);
+        let window = own_window(&session.options()).unwrap_or(self.config.context_window);
         session.ceiling().map_or(window, |ceiling| window.min(ceiling))
     }
+}
+
+/// The context window that options name, by itself or by their model.
+fn own_window(options: &SessionOptions) -> Option<u64> {
+    options.context_window.or_else(|| config::context_window(options.model.as_deref()?))
 }
 
 pub(super) fn measured(session: &Session) -> Measured {

@@ -97,6 +97,7 @@ impl Turn {
     /// As for [`SessionManager::prepare`].
     pub async fn context(&mut self, request: &Request) -> Result<Context> {
         let inner = &self.sessions.0;
+        inner.freshen(&self.cell).await?;
         let look =
             |session: &mut Session| (session.snapshot(), session.steady(), inner.room(session));
         let (now, steady, room) = inner.with(&self.cell, look).await?;

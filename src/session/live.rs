@@ -338,6 +338,30 @@ impl Session {
         self.early = self.early.split_off(&next);
     }
 
+    /// Takes what the store says came since `revision` and the position that
+    /// was next. False where that leaves a gap, and all has to be read.
+    pub(crate) fn catch_up(
+        &mut self,
+        version: u64,
+        revision: Revision,
+        next: u64,
+        entries: Vec<Entry>,
+        options: SessionOptions,
+        pause: Option<Pause>,
+    ) -> bool {
+        if self.revision != Some(revision) {
+            // A commit of ours came between: what was read is older.
+            return true;
+        }
+        if self.version == version {
+            self.options = Arc::new(options);
+            self.pause = pause;
+        }
+        self.dirty = self.marked > version;
+        self.append(revision, entries);
+        self.next >= next
+    }
+
     /// Takes it that the store has removed the session. It may have been
     /// created again since, so the store is asked before the next use.
     pub(crate) fn remove(&mut self) {

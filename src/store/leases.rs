@@ -55,7 +55,9 @@ pub trait Leases: Send + Sync {
     /// it does not come back then.
     async fn renew(&self, key: &SessionKey, lease: Lease, ttl: Duration) -> Result<bool>;
 
-    /// Ends a lease. One that is no longer valid stays so.
+    /// Ends a lease, and with it the mark that a compaction is due: what can
+    /// be done was tried. One that is no longer valid stays so, and the mark
+    /// too.
     async fn release(&self, key: &SessionKey, lease: Lease) -> Result<()>;
 
     /// Says that a compaction of a session is due, whatever its sizes say, for
