@@ -9,12 +9,19 @@
 
 mod common;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
 
 use common::stub::{Gate, Stub, messages, texts, texts_of};
 use session_compaction::{
     Compact, Consistency, MemoryStore, Message, Outcome, PauseUntil, Report, Request, RunIn,
-    SessionExport, SessionManager, SessionManagerBuilder, SessionOptions, SessionStore, To, Worker,
+    SessionExport, SessionManager, SessionManagerBuilder, SessionOptions, SessionStore,
+    SummarizationConfig, To, Worker,
 };
 use tokio::sync::oneshot;
 
@@ -27,6 +34,11 @@ fn on(store: &Arc<dyn SessionStore>) -> SessionManagerBuilder {
         .shared_store(Arc::clone(store))
         .consistency(Consistency::Latest)
         .summarizer(Stub::says("All parts do well."))
+        // One call a compaction, so that one release of a gate lets it end.
+        .config(SummarizationConfig {
+            multi_part_batch_threshold: 100,
+            ..SummarizationConfig::default()
+        })
 }
 
 fn held(store: &Arc<dyn SessionStore>) -> (SessionManager, Arc<Gate>) {
@@ -44,7 +56,8 @@ async fn one_compaction_a_session_across_managers() {
         panic!("not started");
     };
     gate.entered().await;
-    assert!(matches!(second.maybe_summarize("chat").await, Outcome::HeldElsewhere));
+    let refused = second.maybe_summarize("chat").await;
+    assert!(matches!(refused, Outcome::HeldElsewhere), "{refused}");
     let joined = second.compact("chat", Compact::now()).await;
     assert!(matches!(&joined, Report::NotStarted(why) if matches!(**why, Outcome::HeldElsewhere)));
     gate.release();
@@ -325,9 +338,17 @@ async fn what_was_imported_is_not_due_until_something_is_appended() {
     assert_eq!(sessions.run_due(9).await.unwrap().len(), 1);
 }
 
+/// A store whose clock the test sets.
+fn timed() -> (Arc<dyn SessionStore>, Arc<AtomicU64>) {
+    let seconds = Arc::new(AtomicU64::new(1_000));
+    let clock = Arc::clone(&seconds);
+    let now = move || UNIX_EPOCH + Duration::from_secs(clock.load(Ordering::SeqCst));
+    (Arc::new(MemoryStore::keep_transcripts().with_clock(now)), seconds)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_renewed_while_the_model_thinks() {
-    let store = store();
+    let (store, seconds) = timed();
     let (first, gate) = held(&store);
     let second = on(&store).build().unwrap();
     first.add_messages("chat", messages(0..30)).await.unwrap();
@@ -335,8 +356,49 @@ async fn a_lease_is_renewed_while_the_model_thinks() {
         panic!("not started");
     };
     gate.entered().await;
-    tokio::time::advance(Duration::from_secs(90)).await;
-    assert!(matches!(second.maybe_summarize("chat").await, Outcome::HeldElsewhere));
+    for _ in 0..9 {
+        seconds.fetch_add(10, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    let refused = second.maybe_summarize("chat").await;
+    assert!(matches!(refused, Outcome::HeldElsewhere), "{refused}");
     gate.release();
-    assert!(handle.await.applied().is_some());
+    let report = handle.await;
+    assert!(report.applied().is_some(), "{report}");
+}
+
+#[tokio::test]
+async fn a_process_that_was_stopped_past_its_lease_is_stale() {
+    let (store, seconds) = timed();
+    let (first, gate) = held(&store);
+    let second = on(&store).build().unwrap();
+    first.add_messages("chat", messages(0..30)).await.unwrap();
+    let Outcome::Started(handle) = first.maybe_summarize("chat").await else {
+        panic!("not started");
+    };
+    gate.entered().await;
+    // Its timers stood still, the store's clock did not.
+    seconds.fetch_add(31, Ordering::SeqCst);
+    let report = second.compact("chat", Compact::now()).await;
+    assert!(report.applied().is_some(), "{report}");
+    gate.release();
+    let late = handle.await;
+    assert!(matches!(late, Report::Stale), "{late}");
+    assert_eq!(second.compactions("chat", None, 9).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_expired_lease_fences_also_where_nobody_else_has_come() {
+    let (store, seconds) = timed();
+    let (first, gate) = held(&store);
+    first.add_messages("chat", messages(0..30)).await.unwrap();
+    let Outcome::Started(handle) = first.maybe_summarize("chat").await else {
+        panic!("not started");
+    };
+    gate.entered().await;
+    seconds.fetch_add(31, Ordering::SeqCst);
+    gate.release();
+    let late = handle.await;
+    assert!(matches!(late, Report::Stale), "{late}");
+    assert_eq!(texts(&first, "chat").await, texts_of(&messages(0..30)));
 }

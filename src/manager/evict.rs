@@ -12,15 +12,16 @@ impl Inner {
         if self.cells.len() < self.max_cells {
             return;
         }
-        let mut uses: Vec<u64> =
-            self.cells.iter().map(|cell| cell.used.load(Ordering::Relaxed)).collect();
+        let idle = self.cells.iter().filter(|cell| Arc::strong_count(cell) == 1);
+        let mut uses: Vec<u64> = idle.map(|cell| cell.used.load(Ordering::Relaxed)).collect();
         // In one go for many: looking for the oldest each time would cost as much.
-        let going = (uses.len() / 8).max(1).min(uses.len().saturating_sub(1));
-        let (_, oldest, _) = uses.select_nth_unstable(going);
-        let oldest = *oldest;
+        let going = self.max_cells.div_ceil(8).min(uses.len());
+        let Some(last) = going.checked_sub(1) else { return };
+        let (_, newest, _) = uses.select_nth_unstable(last);
+        let newest = *newest;
         // The map's lock is held: nobody can take the cell meanwhile.
         self.cells.retain(|_, cell| {
-            cell.used.load(Ordering::Relaxed) >= oldest || Arc::strong_count(cell) > 1
+            cell.used.load(Ordering::Relaxed) > newest || Arc::strong_count(cell) > 1
         });
     }
 }
