@@ -10,14 +10,14 @@
 
 mod common;
 
-use std::{future::poll_fn, ops::Range, sync::Arc, task::Poll};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use async_trait::async_trait;
 use common::stub::{Stub, message, messages, texts, texts_of};
 use session_compaction::{
     Archive, Commit, CommitResult, Compact, ListPage, MemoryStore, NewMessage, Outcome, Receipt,
     Removed, Result, Rewrite, RewriteResult, SessionKey, SessionManager, SessionStore,
-    StoredMessage, StoredSession, SummarizationConfig,
+    StoredSession, SummarizationConfig,
 };
 use tokio::sync::Semaphore;
 
@@ -93,19 +93,7 @@ impl SessionStore for Slow {
         self.store.list(page).await
     }
     fn archive(&self) -> Option<&dyn Archive> {
-        Some(self)
-    }
-}
-
-#[async_trait]
-impl Archive for Slow {
-    async fn transcript(
-        &self,
-        key: &SessionKey,
-        positions: Range<u64>,
-    ) -> Result<Vec<StoredMessage>> {
-        let archive = self.store.archive().expect("built to keep transcripts");
-        archive.transcript(key, positions).await
+        self.store.archive()
     }
 }
 

@@ -125,49 +125,25 @@ fn what_was_taken_back_is_in_no_summary_and_never_comes_back() {
 }
 
 #[test]
-fn what_a_summary_stands_for_cannot_be_taken_back() {
+fn what_a_summary_stands_for_is_taken_back_where_there_is_a_transcript() {
     each(async |sessions, fresh| {
+        sessions.add_messages("chat", messages(0..2)).await.unwrap();
         let old = Message::user("old question").with_id("old");
         sessions.add_message("chat", old).await.unwrap();
-        sessions.add_messages("chat", messages(1..30)).await.unwrap();
+        sessions.add_messages("chat", messages(3..30)).await.unwrap();
         let _ = sessions.compact("chat", Compact::now()).await;
-        let before = both(&sessions, fresh).await;
-        let error = sessions.rewind("chat", To::Before("old".into())).await.unwrap_err();
-        assert!(error.is_rewind(), "{error}");
-        assert_eq!(both(&sessions, fresh).await, before);
+        let compacted = both(&sessions, fresh).await;
+        let archived = sessions.transcript("chat", 0..1).await.is_ok();
+        let taken = sessions.rewind("chat", To::Before("old".into())).await;
+        if archived {
+            assert_eq!(taken.unwrap().len(), 28);
+            assert_eq!(both(&sessions, fresh).await, texts_of(&messages(0..2)));
+            assert_eq!(sessions.summary("chat").await.unwrap(), None);
+        } else {
+            assert!(taken.unwrap_err().is_rewind());
+            assert_eq!(both(&sessions, fresh).await, compacted);
+        }
     });
-}
-
-#[tokio::test]
-async fn a_position_stays_used_where_damage_took_its_message() {
-    let folder = Folder::new();
-    let store = || JsonlStore::open(folder.path()).unwrap();
-    let sessions = over(Arc::new(store()));
-    sessions.add_message("chat", Message::user("first")).await.unwrap();
-    sessions.add_message("chat", Message::user("second")).await.unwrap();
-    sessions.rewind("chat", To::BeforeLastUser).await.unwrap();
-    drop(sessions);
-    let file = store().file(&SessionKey::new("chat").unwrap());
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("second"));
-    std::fs::write(&file, text.replace("second", "damage")).unwrap();
-
-    let sessions = over(Arc::new(store()));
-    let added = sessions.add_message("chat", Message::user("third")).await.unwrap();
-    assert_eq!(added.position, 2);
-    assert_eq!(texts(&sessions, "chat").await, ["first", "third"]);
-}
-
-#[tokio::test]
-async fn a_running_compaction_is_stale_after_a_rewind() {
-    let (stub, gate) = Stub::says("All parts do well.").held();
-    let sessions = manager_with(stub, SummarizationConfig::default());
-    sessions.add_messages("chat", messages(0..30)).await.unwrap();
-    let Outcome::Started(handle) = sessions.maybe_summarize("chat").await else { panic!() };
-    gate.entered().await;
-    sessions.rewind("chat", To::LastUser).await.unwrap();
-    assert!(matches!(handle.await, Report::Stale));
-    assert_eq!(sessions.history("chat").await.unwrap().len(), 29);
 }
 
 #[test]

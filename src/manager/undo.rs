@@ -135,13 +135,8 @@ impl Inner {
         let view = self.view_before(key, now, from).await?;
         self.still_there(key, &view, now.cut()).await?;
         let kept = self.archive()?.transcript(key, from..now.next()).await?;
-        let shown =
-            |kept: &StoredMessage| view.shows(kept.position) && !now.is_rewound(kept.position);
+        let shown = |kept: &StoredMessage| view.shows(kept.position);
         let messages = kept.into_iter().filter(shown).map(|kept| kept.message).collect();
-        let mut view = view;
-        for range in now.rewound() {
-            view.rewind(range.clone());
-        }
         Ok((view, messages))
     }
 
@@ -154,6 +149,9 @@ impl Inner {
             return Err(Error::rewind(key, problem));
         };
         let (mut number, mut reached) = (None, None);
+        // A view no longer lists what was taken back long before its cut: only
+        // all of them together know what never comes back.
+        let mut rewound = now.rewound().to_vec();
         loop {
             let page = archive.compactions(key, number, PAGE).await?;
             let Some(oldest) = page.last() else {
@@ -162,17 +160,22 @@ impl Inner {
                 return Err(Error::rewind(key, problem));
             };
             number = Some(oldest.number);
-            for StoredCompaction { before, after, .. } in page {
+            for StoredCompaction { mut before, after, .. } in page {
                 let leads_here = match &reached {
                     None => is_of(&after, now),
                     Some(view) => is_same(&after, view),
                 };
-                if leads_here && before.cut <= from {
+                if !leads_here {
+                    continue;
+                }
+                rewound.extend(before.rewound.iter().cloned());
+                if before.cut <= from {
+                    for range in rewound {
+                        before.rewind(range);
+                    }
                     return Ok(before);
                 }
-                if leads_here {
-                    reached = Some(before);
-                }
+                reached = Some(before);
             }
         }
     }
