@@ -107,9 +107,9 @@ pub use crate::{
     },
     store::{
         Archive, Commit, CommitResult, DayTotals, JsonlStore, Lease, Leases, ListPage, MemoryStore,
-        NewMessage, Placed, Receipt, Removed, Repaired, Rewrite, RewriteResult, SessionExport,
-        SessionStore, Since, StoredCompaction, StoredMessage, StoredSession, Tail, UsageLog,
-        UsagePage, UsageRecord,
+        NewMessage, Placed, Receipt, Removed, Repaired, Retention, Rewrite, RewriteResult,
+        SessionExport, SessionStore, Since, StoredCompaction, StoredMessage, StoredSession, Tail,
+        UsageLog, UsagePage, UsageRecord,
     },
     summarize::{
         ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,

@@ -7,6 +7,9 @@ mod export;
 mod jsonl;
 mod leases;
 mod memory;
+mod retention;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
 mod types;
 mod usage_log;
 
@@ -22,6 +25,7 @@ pub use self::{
     jsonl::{JsonlStore, Repaired},
     leases::{Lease, Leases},
     memory::MemoryStore,
+    retention::Retention,
     types::{
         ListPage, NewMessage, Placed, Receipt, Removed, Since, StoredMessage, StoredSession, Tail,
     },
