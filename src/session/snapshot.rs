@@ -7,7 +7,10 @@ use super::{
     revision::{Revision, SnapshotMark},
     state::{Dropped, StoredSummary, is_rewound},
 };
-use crate::{message::Message, tokens::Tokens};
+use crate::{
+    message::Message,
+    tokens::{ByteEstimate, TokenCounter as _, Tokens},
+};
 
 /// How large a message is, counted once when it is added.
 ///
@@ -32,6 +35,13 @@ impl Size {
     #[must_use]
     pub const fn new(chars: u64, tokens: Tokens) -> Self {
         Self { chars, tokens }
+    }
+
+    /// Returns the size of a message by the crate's own estimate: for stores
+    /// that are given a message without its size.
+    #[must_use]
+    pub fn estimated(message: &Message) -> Self {
+        Self::new(message.chars() as u64, ByteEstimate::default().message(message))
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {

@@ -56,15 +56,18 @@ pub trait Archive: Send + Sync {
         limit: usize,
     ) -> Result<Vec<StoredCompaction>>;
 
-    /// Creates a session from an export, in one step. Positions, times and the
-    /// view are those of the export; the incarnation is new. No compaction is
+    /// Creates a session from an export, in one step, as
+    /// [`SessionExport::prepared`] gives it. Positions, times, the view and the
+    /// compactions are those of the export; the incarnation is new. Its usage
+    /// events are added to the store's as if they came now. No compaction is
     /// due by [`Leases::claim_due`](crate::Leases::claim_due) until something
     /// is appended.
     ///
     /// # Errors
     ///
     /// [`Error::is_exists`](crate::Error::is_exists) where there is such a
-    /// session already; nothing is changed then.
+    /// session already, [`Error::is_message`](crate::Error::is_message) where
+    /// the export cannot be one; nothing is changed then.
     async fn import(&self, key: &SessionKey, session: &SessionExport) -> Result<Receipt>;
 }
 

@@ -1,13 +1,14 @@
 //! A session outside of a store: to move it, to keep it, to hand it over.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use super::{StoredCompaction, StoredMessage, StoredSession};
 use crate::{
-    message::Message,
-    session::{SessionState, StoredSummary},
+    error::{Error, Result},
+    message::{Message, MessageId},
+    session::{Revision, SessionState, StoredSummary},
     usage::UsageEvent,
 };
 
@@ -87,5 +88,51 @@ impl SessionExport {
         let shown = self.messages.iter().filter(|kept| view.shows(kept.position)).cloned();
         let (carried, window) = shown.partition(|kept| kept.position < view.cut);
         StoredSession::new(self.state.clone(), self.next, carried, window)
+    }
+
+    /// Returns the session as a store takes it in: with a new incarnation, an
+    /// id for each message, and a next position above all that are spoken of.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_message`] where a newer version of this crate wrote it,
+    /// where positions do not rise, or where two messages of the window have
+    /// the same id.
+    pub fn prepared(&self) -> Result<Self> {
+        let refused = |problem: String| Err(Error::message("session export", problem));
+        if self.version > Self::VERSION {
+            return refused(format!(
+                "it has version {}, which a newer version of this crate writes",
+                self.version
+            ));
+        }
+        let mut session = self.clone();
+        session.state.revision = Revision::fresh();
+        let view = &session.state.view;
+        let spoken_of = view.rewound.last().map_or(view.cut, |last| last.end.max(view.cut));
+        session.next = session.next.max(spoken_of);
+        let mut ids = HashSet::new();
+        let mut least = 0;
+        for (index, kept) in session.messages.iter_mut().enumerate() {
+            if kept.position < least || kept.position == u64::MAX {
+                let position = kept.position;
+                return refused(format!("messages[{index}]: position {position} does not rise"));
+            }
+            least = kept.position.saturating_add(1);
+            match kept.message.id() {
+                None => {
+                    let named = kept.message.as_ref().clone().with_id(MessageId::generate());
+                    kept.message = Arc::new(named);
+                }
+                Some(id) if kept.position >= view.cut && view.shows(kept.position) => {
+                    if !ids.insert(id.clone()) {
+                        return refused(format!("messages[{index}]: id {id} stands twice"));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        session.next = session.next.max(least);
+        Ok(session)
     }
 }

@@ -39,7 +39,8 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait UsageLog: Send + Sync {
-    /// Adds an event that belongs to no commit.
+    /// Adds an event that belongs to no commit. There need not be such a
+    /// session.
     async fn record(&self, key: &SessionKey, event: &UsageEvent) -> Result<()>;
 
     /// Returns the sums of one session, or of the whole store.
@@ -53,7 +54,9 @@ pub trait UsageLog: Send + Sync {
     /// Returns events of one session, or of all, the newest first by number.
     async fn events(&self, page: UsagePage) -> Result<Vec<UsageRecord>>;
 
-    /// Returns the sessions in which a sum is largest, the largest first.
+    /// Returns the sessions in which a sum is largest, the largest first, those
+    /// with the same sum in the order of their keys' bytes. One in which it is
+    /// zero is left out.
     async fn largest(&self, by: Counter, at_most: usize) -> Result<Vec<(SessionKey, u64)>>;
 
     /// Returns how many sessions the store holds.
@@ -145,6 +148,13 @@ impl UsagePage {
     pub const fn before(mut self, number: u64) -> Self {
         self.before = Some(number);
         self
+    }
+
+    /// Returns true for a record that this page is about.
+    #[must_use]
+    pub fn has(&self, record: &UsageRecord) -> bool {
+        self.key.as_ref().is_none_or(|key| *key == record.session)
+            && self.before.is_none_or(|before| record.number < before)
     }
 }
 

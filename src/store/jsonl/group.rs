@@ -89,7 +89,7 @@ impl Group<'_> {
 
     fn append(&mut self, messages: &[NewMessage]) -> Result<Receipt> {
         let next = self.tip.held.as_ref().map_or(0, |held| held.next);
-        let (placed, added) = self.ids.place(self.key, next, messages)?;
+        let (placed, added) = self.ids.place(self.key, next, messages, 0)?;
         let revision = self.create()?;
         if !added.is_empty() {
             self.push(Some(next), &record::append(revision, next, &added));
@@ -134,7 +134,7 @@ impl Group<'_> {
         // The old messages' ids are free again: a host gives back what it took.
         let mut ids = IdIndex::starting_at(next);
         ids.build([]);
-        let (placed, added) = ids.place(self.key, next, &rewrite.messages)?;
+        let (placed, added) = ids.place(self.key, next, &rewrite.messages, 0)?;
         let view = View { cut: next, summary: rewrite.summary, ..View::default() };
         let revision = self.create()?.next();
         let text = record::rewrite(revision, next, &added, &view)?;
