@@ -31,6 +31,14 @@ macro_rules! contract {
             checks::$check(Arc::new(MemoryStore::keep_transcripts())).await;
             let folder = Folder::new();
             checks::$check(Arc::new(JsonlStore::open(folder.path()).unwrap())).await;
+            #[cfg(feature = "sqlite")]
+            {
+                let file = tempfile::NamedTempFile::new().unwrap();
+                let store = session_compaction::SqliteStore::open(file.path()).await.unwrap();
+                checks::$check(Arc::new(store)).await;
+                let store = session_compaction::SqliteStore::in_memory().await.unwrap();
+                checks::$check(Arc::new(store)).await;
+            }
         }
     )*};
 }

@@ -55,6 +55,7 @@ CREATE TABLE {prefix}compactions (
     session INTEGER NOT NULL,
     number INTEGER NOT NULL,
     revision TEXT NOT NULL,
+    unix_millis INTEGER NOT NULL,
     view_before BLOB NOT NULL,
     view_after BLOB NOT NULL,
     event BLOB NOT NULL,

@@ -10,6 +10,8 @@ mod memory;
 mod retention;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod types;
 mod usage_log;
 
@@ -18,6 +20,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub(crate) use self::memory::ID_HORIZON;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use self::{
     archive::{Archive, StoredCompaction},
     change::{Commit, CommitResult, Rewrite, RewriteResult},

@@ -3,10 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::error::Failure;
-use crate::{
-    message::Message,
-    usage::{UsageEvent, UsageTotals},
-};
+use crate::message::Message;
 
 /// The day that stands for all of them in `usage_sums`.
 pub(crate) const ALL_DAYS: i64 = -1;
@@ -52,14 +49,6 @@ pub(crate) fn payload(json: &[u8]) -> Result<Message, Failure> {
     let text = std::str::from_utf8(json).map_err(|error| error.to_string());
     text.and_then(Message::from_json)
         .map_err(|problem| Failure::Column { column: "payload", problem })
-}
-
-/// Returns what an event adds to sums, by the names of the counters.
-pub(crate) fn sums(event: &UsageEvent) -> impl Iterator<Item = (&'static str, i64)> {
-    let totals = UsageTotals::of_event(event);
-    let added: Vec<_> =
-        totals.counters().map(|(counter, more)| (counter.name(), bound(more))).collect();
-    added.into_iter()
 }
 
 /// Returns JSON that a `jsonb` column takes, as like the text as it can be:

@@ -30,9 +30,4 @@ impl Failure {
             other => Error::store(backend, action, other),
         }
     }
-
-    /// Returns true where the database, and not the call, is the reason.
-    pub(crate) const fn is_of_database(&self) -> bool {
-        matches!(self, Self::Database(_) | Self::Migrate(_))
-    }
 }

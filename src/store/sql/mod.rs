@@ -15,7 +15,7 @@
 //! | `sessions` | a session | `key`; `incarnation` (the 64 bits of the revision's, as a signed number) and `counter`; `cut`, `next`; `window_messages`, `window_chars`, `window_tokens`, `carried_tokens`: how large what is sent is; `marked`, `dormant`, `own_limits`, `limit_messages`, `limit_chars`, `limit_tokens`, `pause_tokens`, `pause_millis`: when a compaction is due; `lease_token`, `lease_until`, `lease_holder`; `created_millis`, `updated_millis`; `options`, `pause`, `view`: JSON |
 //! | `messages` | a message | `session` (the incarnation), `position`; `chars`, `tokens`, `unix_millis`; `payload`: JSON |
 //! | `message_ids` | an id that is taken | `session`, `id`; `position`; `fingerprint` of the content |
-//! | `compactions` | a compaction | `session`, `number`; `revision`; `view_before`, `view_after`, `event`: JSON |
+//! | `compactions` | a compaction | `session`, `number`; `revision`, `unix_millis`; `view_before`, `view_after`, `event`: JSON |
 //! | `usage_events` | a usage event | `number`; `key`, `unix_millis`; `event`: JSON |
 //! | `usage_sums` | a sum over all sessions | `day` (since 1970; -1 for all days), `shard`, `counter`; `value` |
 //! | `usage_of_sessions` | a sum of one session | `key`, `counter`; `value` |
@@ -44,7 +44,7 @@ mod tests;
 #[cfg(any(feature = "postgres", test))]
 pub(crate) use self::codec::queryable;
 pub(crate) use self::{
-    codec::{ALL_DAYS, bound, document, full, parse, payload, signed, sums, unsigned},
+    codec::{ALL_DAYS, bound, document, parse, signed, unsigned},
     due::DUE,
     error::Failure,
     keys::{KeyRange, key_of, ranges},

@@ -1,16 +1,16 @@
 //! Where messages go, and which of them are there already.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::UNIX_EPOCH};
 
 use super::{
-    codec::{full, signed},
+    codec::{bound, full, signed},
     error::Failure,
 };
 use crate::{
     error::Error,
     message::Message,
-    session::SessionKey,
-    store::{NewMessage, Placed},
+    session::{SessionKey, Size, View},
+    store::{NewMessage, Placed, StoredMessage},
 };
 
 /// A message that a session holds under an id.
@@ -28,7 +28,45 @@ pub(crate) struct New {
     pub(crate) fingerprint: i64,
     pub(crate) chars: i64,
     pub(crate) tokens: i64,
+    /// When another store took it; else it is taken now.
+    pub(crate) unix_millis: Option<i64>,
     pub(crate) payload: Vec<u8>,
+}
+
+impl New {
+    fn new(message: &Message, position: u64, size: Size) -> Result<Self, Failure> {
+        Ok(Self {
+            position: signed("position", position)?,
+            id: id_of(message),
+            fingerprint: fingerprint(message),
+            chars: full(size.chars),
+            tokens: full(size.tokens.as_units()),
+            unix_millis: None,
+            payload: message.to_json().into_bytes(),
+        })
+    }
+
+    /// Returns a message of an export, for a session with this view.
+    pub(crate) fn imported(
+        kept: &StoredMessage,
+        view: &View,
+        ids_from: i64,
+    ) -> Result<Self, Failure> {
+        let mut new = Self::new(&kept.message, kept.position, Size::estimated(&kept.message))?;
+        let carried = kept.message.time().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let carried = carried.and_then(|time| u64::try_from(time.as_millis()).ok());
+        new.unix_millis = Some(kept.unix_millis).filter(|time| *time > 0).or(carried).map(bound);
+        if view.is_rewound(kept.position) || new.position < ids_from {
+            new.id = None;
+        }
+        Ok(new)
+    }
+
+    /// Returns the id that it takes.
+    pub(crate) fn taken(&self) -> Option<(Vec<u8>, Known)> {
+        let position = u64::try_from(self.position).ok()?;
+        Some((self.id.clone()?, Known { position, fingerprint: self.fingerprint }))
+    }
 }
 
 /// Returns the ids that have to be looked up before messages are placed: those
@@ -54,28 +92,22 @@ pub(crate) fn place(
     let mut in_batch: HashMap<Vec<u8>, Known> = HashMap::new();
     for new in messages {
         let message = &*new.message;
-        let fingerprint = fingerprint(message);
-        let id = id_of(message);
-        let asked = id.as_ref().filter(|_| !new.fresh_id);
+        let position = next.saturating_add(added.len() as u64);
+        let row = New::new(message, position, new.size)?;
+        let asked = row.id.as_ref().filter(|_| !new.fresh_id);
         if let Some(there) = asked.and_then(|id| known.get(id).or_else(|| in_batch.get(id))) {
-            if there.fingerprint != fingerprint {
-                let id = id.unwrap_or_default();
+            if there.fingerprint != row.fingerprint {
+                let id = row.id.unwrap_or_default();
                 return Err(Error::duplicate_id(key, &String::from_utf8_lossy(&id)).into());
             }
             placed.push(Placed::new(there.position, true));
             continue;
         }
-        let position = next.saturating_add(added.len() as u64);
-        in_batch.extend(asked.map(|id| (id.clone(), Known { position, fingerprint })));
+        if !new.fresh_id {
+            in_batch.extend(row.taken());
+        }
         placed.push(Placed::new(position, false));
-        added.push(New {
-            position: signed("position", position)?,
-            id,
-            fingerprint,
-            chars: full(new.size.chars),
-            tokens: full(new.size.tokens.as_units()),
-            payload: message.to_json().into_bytes(),
-        });
+        added.push(row);
     }
     Ok((placed, added))
 }

@@ -1,18 +1,20 @@
 //! Rows as they are read.
 
+use std::sync::Arc;
+
 use sqlx::FromRow;
 
 use super::{
-    codec::{parse, payload, unsigned},
+    codec::{bound, parse, payload, signed, unsigned},
     error::Failure,
     keys::key_of,
+    place::New,
 };
 use crate::{
     session::{Revision, SessionState},
     store::{Lease, StoredCompaction, StoredMessage, UsageRecord},
     usage::Counter,
 };
-use std::sync::Arc;
 
 /// What a write has to know of a session: all but its documents.
 #[derive(Clone, Debug, FromRow)]
@@ -33,6 +35,35 @@ pub(crate) struct Header {
 impl Header {
     pub(crate) const COLUMNS: &str = "incarnation, counter, cut, next, window_messages, \
         window_chars, window_tokens, carried_tokens, dormant, lease_token, lease_until";
+
+    /// Returns the header of a session that is created.
+    pub(crate) fn new(revision: Revision) -> Result<Self, Failure> {
+        Ok(Self {
+            incarnation: revision.incarnation().cast_signed(),
+            counter: signed("counter", revision.counter())?,
+            cut: 0,
+            next: 0,
+            window_messages: 0,
+            window_chars: 0,
+            window_tokens: 0,
+            carried_tokens: 0,
+            dormant: false,
+            lease_token: 0,
+            lease_until: None,
+        })
+    }
+
+    /// Takes messages into the window.
+    pub(crate) fn grow(&mut self, added: &[New]) {
+        let Some(last) = added.last() else { return };
+        self.next = last.position.saturating_add(1);
+        self.dormant = false;
+        self.window_messages = self.window_messages.saturating_add(bound(added.len() as u64));
+        for new in added {
+            self.window_chars = self.window_chars.saturating_add(new.chars);
+            self.window_tokens = self.window_tokens.saturating_add(new.tokens);
+        }
+    }
 
     pub(crate) fn revision(&self) -> Result<Revision, Failure> {
         revision(self.incarnation, self.counter)
