@@ -31,6 +31,11 @@ CREATE TABLE {prefix}sessions (
     view_json TEXT GENERATED ALWAYS AS (CAST(view AS TEXT)) VIRTUAL
 );
 
+-- One row: tokens rise also across sessions that have a key one after the other.
+CREATE TABLE {prefix}lease_tokens (last INTEGER NOT NULL);
+
+INSERT INTO {prefix}lease_tokens VALUES (0);
+
 -- With row ids: without, rows above a kilobyte would take pages of their own.
 CREATE TABLE {prefix}messages (
     session INTEGER NOT NULL,

@@ -13,6 +13,7 @@
 //! | table | a row is | columns |
 //! |---|---|---|
 //! | `sessions` | a session | `key`; `incarnation` (the 64 bits of the revision's, as a signed number) and `counter`; `cut`, `next`; `window_messages`, `window_chars`, `window_tokens`, `carried_tokens`: how large what is sent is; `marked`, `dormant`, `own_limits`, `limit_messages`, `limit_chars`, `limit_tokens`, `pause_tokens`, `pause_millis`: when a compaction is due; `lease_token`, `lease_until`, `lease_holder`; `created_millis`, `updated_millis`; `options`, `pause`, `view`: JSON |
+//! | `lease_tokens` | the newest token of all leases (one row, or a sequence) | `last` |
 //! | `messages` | a message | `session` (the incarnation), `position`; `chars`, `tokens`, `unix_millis`; `payload`: JSON |
 //! | `message_ids` | an id that is taken | `session`, `id`; `position`; `fingerprint` of the content |
 //! | `compactions` | a compaction | `session`, `number`; `revision`, `unix_millis`; `view_before`, `view_after`, `event`: JSON |

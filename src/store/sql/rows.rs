@@ -82,12 +82,6 @@ impl Header {
     pub(crate) fn is_leased(&self, now: i64) -> bool {
         self.lease_until.is_some_and(|end| now < end)
     }
-
-    /// The token of the next lease: it rises, also across sessions that had
-    /// this key one after the other.
-    pub(crate) fn next_token(&self, now: i64) -> i64 {
-        self.lease_token.saturating_add(1).max(now)
-    }
 }
 
 /// A session's state.

@@ -126,7 +126,8 @@ impl Group<'_> {
         holder: &str,
         ttl: Duration,
     ) -> Result<Lease, Failure> {
-        let token = header.next_token(self.now);
+        let sql = self.sql.text("UPDATE {p}lease_tokens SET last = last + 1 RETURNING last");
+        let token: i64 = sqlx::query_scalar(sql).fetch_one(&mut *self.connection).await?;
         let sql = self.sql.text(
             "UPDATE {p}sessions SET lease_token = $2, lease_until = $3, lease_holder = $4 \
              WHERE incarnation = $1",

@@ -12,10 +12,14 @@ mod usage;
 mod write;
 mod writer;
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
-use sqlx::SqlitePool;
+use sqlx::{SqlitePool, sqlite::SqliteConnection};
 
 pub use self::options::{SqliteOptions, Synchronous};
 use self::{
@@ -75,6 +79,7 @@ const BACKEND: &str = "SQLite";
 /// | table | a row is | columns beside those of JSON |
 /// |---|---|---|
 /// | `sessions` | a session | `key`, `incarnation`, `counter`, `cut`, `next`, sizes, limits, pause, lease, times; `options_json`, `pause_json`, `view_json` |
+/// | `lease_tokens` | the newest token of all leases | `last` |
 /// | `messages` | a message | `session` (the incarnation), `position`, `chars`, `tokens` (in 1/1024), `unix_millis`; `json` |
 /// | `message_ids` | an id that is taken | `session`, `id`, `position`, `fingerprint` |
 /// | `compactions` | a compaction | `session`, `number`, `revision`, `unix_millis`; `view_before_json`, `view_after_json`, `event_json` |
@@ -123,6 +128,8 @@ pub struct SqliteStore {
     sql: Sql,
     writer: Arc<Writer>,
     shared: bool,
+    /// Keeps a database in memory while no other connection does.
+    _alive: Option<Mutex<SqliteConnection>>,
 }
 
 impl SqliteStore {
@@ -157,11 +164,11 @@ impl SqliteStore {
     }
 
     fn new(pools: Pools, prefix: Prefix, options: SqliteOptions) -> Self {
-        let Pools { writer: pool, readers } = pools;
+        let Pools { writer: pool, readers, alive } = pools;
         let sql = Sql::new(prefix);
         let SqliteOptions { retention, clock, shared, .. } = options;
         let writer = Arc::new(Writer::new(pool.clone(), sql.clone(), retention, clock));
-        Self { readers, pool, sql, writer, shared }
+        Self { readers, pool, sql, writer, shared, _alive: alive.map(Mutex::new) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opens the database: its file, its connections, its tables.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, str::FromStr as _, time::Duration};
 
 use sqlx::{
     ConnectOptions as _, Connection as _, SqlitePool,
@@ -21,6 +21,8 @@ static SCRIPTS: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(super) struct Pools {
     pub(super) writer: SqlitePool,
     pub(super) readers: SqlitePool,
+    /// One that does nothing.
+    pub(super) alive: Option<SqliteConnection>,
 }
 
 pub(super) async fn file(
@@ -31,17 +33,23 @@ pub(super) async fn file(
     // So that no name has a meaning of its own, as `:memory:` has.
     let path = std::path::absolute(path).map_err(sqlx::Error::Io)?;
     create(&path).map_err(sqlx::Error::Io)?;
-    let connect = connect(options).filename(path).journal_mode(SqliteJournalMode::Wal);
+    let connect = SqliteConnectOptions::new().filename(path);
+    let connect = set(connect, options).journal_mode(SqliteJournalMode::Wal);
     let writer = pool(1).connect_lazy_with(connect.clone());
     prepare(&writer, prefix, options.busy_timeout).await?;
-    Ok(Pools { writer, readers: pool(options.max_readers).connect_lazy_with(connect) })
+    let readers = pool(options.max_readers).connect_lazy_with(connect);
+    Ok(Pools { writer, readers, alive: None })
 }
 
-/// A database in memory is one connection's alone.
+/// In memory, one connection does everything: those of a shared cache would
+/// not wait for each other.
 pub(super) async fn memory(options: &SqliteOptions, prefix: &Prefix) -> Result<Pools, Failure> {
-    let writer = pool(1).connect_lazy_with(connect(options));
+    // A name that no other database in this process has.
+    let connect = set(SqliteConnectOptions::from_str("sqlite::memory:")?, options);
+    let alive = Some(connect.connect().await?);
+    let writer = pool(1).connect_lazy_with(connect);
     prepare(&writer, prefix, options.busy_timeout).await?;
-    Ok(Pools { readers: writer.clone(), writer })
+    Ok(Pools { readers: writer.clone(), writer, alive })
 }
 
 fn pool(connections: u32) -> SqlitePoolOptions {
@@ -54,8 +62,8 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
 }
 
-fn connect(options: &SqliteOptions) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
+fn set(connect: SqliteConnectOptions, options: &SqliteOptions) -> SqliteConnectOptions {
+    connect
         .busy_timeout(options.busy_timeout)
         .synchronous(match options.synchronous {
             Synchronous::Full => SqliteSynchronous::Full,
