@@ -79,6 +79,8 @@ mod usage;
 
 #[cfg(feature = "providers")]
 pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
+#[cfg(feature = "conformance")]
+pub use crate::store::conformance;
 #[cfg(feature = "sqlite")]
 pub use crate::store::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::{

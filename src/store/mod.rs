@@ -3,6 +3,8 @@
 
 mod archive;
 mod change;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod export;
 mod jsonl;
 mod leases;
