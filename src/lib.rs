@@ -79,6 +79,10 @@ mod usage;
 
 #[cfg(feature = "providers")]
 pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
+#[cfg(feature = "conformance")]
+pub use crate::store::conformance;
+#[cfg(feature = "sqlite")]
+pub use crate::store::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::{
     config::{AgentDefaults, SummarizationConfig, Threshold},
     context::{
@@ -107,9 +111,9 @@ pub use crate::{
     },
     store::{
         Archive, Commit, CommitResult, DayTotals, JsonlStore, Lease, Leases, ListPage, MemoryStore,
-        NewMessage, Placed, Receipt, Removed, Repaired, Rewrite, RewriteResult, SessionExport,
-        SessionStore, Since, StoredCompaction, StoredMessage, StoredSession, Tail, UsageLog,
-        UsagePage, UsageRecord,
+        NewMessage, Placed, Receipt, Removed, Repaired, Retention, Rewrite, RewriteResult,
+        SessionExport, SessionStore, Since, StoredCompaction, StoredMessage, StoredSession, Tail,
+        UsageLog, UsagePage, UsageRecord,
     },
     summarize::{
         ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,

@@ -74,6 +74,17 @@ impl Message {
         Cow::Owned(out.finish())
     }
 
+    /// Returns the same text for equal messages, whatever text they were read
+    /// from. Stores keep what is computed from it: its form is for good.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn content_json(&self) -> String {
+        let mut out = JsonWriter::default();
+        self.write_canonical(&mut out);
+        let mut text = out.finish();
+        text.extend(self.flags());
+        text
+    }
+
     /// Keeps the text that the message was read from: its style, where that is
     /// all that is needed to write it again.
     pub(super) fn with_wire_text(mut self, wire: &str) -> Self {
@@ -120,13 +131,8 @@ impl Message {
     }
 
     fn session_json(&self) -> Option<String> {
-        let failed = self.role == Role::Tool
-            && matches!(self.parts.as_slice(), [Part::ToolResult(result)]
-                if result.is_error && result.fields.is_empty());
-        let flags =
-            [("pinned", self.is_pinned()), ("partial", self.is_partial()), ("error", failed)];
         let time = self.time().and_then(rfc3339);
-        if self.id.is_none() && time.is_none() && flags.iter().all(|(_, set)| !set) {
+        if self.id.is_none() && time.is_none() && self.flags().next().is_none() {
             return None;
         }
         let mut out = JsonWriter::default();
@@ -137,11 +143,21 @@ impl Message {
         if let Some(time) = time {
             out.text_member("time", &time);
         }
-        for (name, _) in flags.iter().filter(|(_, set)| *set) {
+        for name in self.flags() {
             out.raw_member(name, "true");
         }
         out.end(b'}');
         Some(out.finish())
+    }
+
+    /// Returns the names of what is set and has no place in the wire form.
+    fn flags(&self) -> impl Iterator<Item = &'static str> {
+        let failed = self.role == Role::Tool
+            && matches!(self.parts.as_slice(), [Part::ToolResult(result)]
+                if result.is_error && result.fields.is_empty());
+        let flags =
+            [("pinned", self.is_pinned()), ("partial", self.is_partial()), ("error", failed)];
+        flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
     }
 }
 

@@ -3,10 +3,17 @@
 
 mod archive;
 mod change;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod export;
 mod jsonl;
 mod leases;
 mod memory;
+mod retention;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod types;
 mod usage_log;
 
@@ -15,6 +22,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub(crate) use self::memory::ID_HORIZON;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use self::{
     archive::{Archive, StoredCompaction},
     change::{Commit, CommitResult, Rewrite, RewriteResult},
@@ -22,6 +31,7 @@ pub use self::{
     jsonl::{JsonlStore, Repaired},
     leases::{Lease, Leases},
     memory::MemoryStore,
+    retention::Retention,
     types::{
         ListPage, NewMessage, Placed, Receipt, Removed, Since, StoredMessage, StoredSession, Tail,
     },

@@ -240,7 +240,8 @@ const fn is_zero(n: &u64) -> bool {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Since {
-    /// The revision is another one: all of it has to be read again.
+    /// The revision is another one, or there are fewer positions than the
+    /// reader knew: all of it has to be read again.
     Changed(Box<StoredSession>),
     /// There is no such session.
     Gone,
@@ -267,7 +268,7 @@ pub struct Tail {
     pub pause: Option<Pause>,
     /// The position that the next message gets.
     pub next: u64,
-    /// The messages that were appended, in order.
+    /// The messages of the window that were appended, in order.
     pub messages: Vec<StoredMessage>,
 }
 

@@ -195,7 +195,8 @@ impl Stored {
     /// What came since a reader knew this many positions.
     pub(super) fn tail(&self, next: u64) -> Tail {
         let state = &self.state;
-        let came = self.between(next..u64::MAX).filter(|kept| state.view.shows(kept.position));
+        let from = next.max(state.view.cut);
+        let came = self.between(from..u64::MAX).filter(|kept| state.view.shows(kept.position));
         Tail::new(state.options.clone(), state.pause.clone(), self.next, came.cloned().collect())
     }
 

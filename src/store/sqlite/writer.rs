@@ -1,0 +1,247 @@
+//! Writes that share a transaction, and so one sync of the disk.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use sqlx::{Connection as _, SqlitePool};
+use tokio::{runtime::Handle, sync::oneshot};
+
+use super::{BACKEND, group::Group, options::Clock, query::Sql};
+use crate::{
+    error::{Error, Result},
+    store::{
+        Retention,
+        sql::{Failure, bound},
+    },
+};
+
+/// A change of what the database holds. It may be applied several times; only
+/// one of them is committed.
+#[async_trait]
+pub(super) trait Write: Send + Sync + 'static {
+    type Output: Send + 'static;
+
+    /// What it does, for errors.
+    const ACTION: &'static str;
+
+    /// Makes the change. An answer that refuses it comes before the first
+    /// statement that writes.
+    async fn apply(&self, group: &mut Group<'_>) -> Result<Self::Output, Failure>;
+}
+
+/// Applies writes one after another: those that wait at the same time in one
+/// transaction.
+pub(super) struct Writer {
+    pool: SqlitePool,
+    sql: Sql,
+    retention: Retention,
+    clock: Clock,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: Vec<Box<dyn Job>>,
+    /// Whether a task is at work.
+    writing: bool,
+}
+
+/// How many writes share a transaction at most: so that the first one does not
+/// wait for ever.
+const MAX_GROUP: usize = 256;
+
+impl Writer {
+    pub(super) fn new(pool: SqlitePool, sql: Sql, retention: Retention, clock: Clock) -> Self {
+        Self { pool, sql, retention, clock, queue: Mutex::default() }
+    }
+
+    /// Puts a write in line and waits for its answer. Dropped, the write
+    /// happens all the same.
+    pub(super) async fn submit<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
+        let runtime = Handle::try_current().map_err(|_| Error::no_runtime())?;
+        let (reply, answer) = oneshot::channel();
+        let idle = {
+            let mut queue = self.lock();
+            queue.jobs.push(Box::new(Pending { write, outcome: None, reply }));
+            !std::mem::replace(&mut queue.writing, true)
+        };
+        if idle {
+            runtime.spawn(Turn(Some(Arc::clone(self))).run());
+        }
+        let lost = || Error::store(BACKEND, W::ACTION, "the runtime was shut down");
+        answer.await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        let now = (self.clock)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        bound(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Nothing panics while it is held.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what waits; none: the work is over.
+    fn take(&self) -> Vec<Box<dyn Job>> {
+        let mut queue = self.lock();
+        let count = queue.jobs.len().min(MAX_GROUP);
+        queue.writing = count > 0;
+        queue.jobs.drain(..count).collect()
+    }
+
+    /// Lets those who were just answered put their next writes in line, as
+    /// long as that makes the group larger.
+    async fn gather(&self, last: usize) {
+        let mut seen = 0;
+        loop {
+            tokio::task::yield_now().await;
+            let waiting = self.lock().jobs.len();
+            if waiting >= last || waiting == seen {
+                return;
+            }
+            seen = waiting;
+        }
+    }
+
+    async fn write(&self, mut jobs: Vec<Box<dyn Job>>) {
+        let written = match self.transaction(&mut jobs).await {
+            Err(Broken::Job(_)) if jobs.len() > 1 => {
+                // One of them cannot be written; the others are not to suffer.
+                for job in jobs {
+                    let mut alone = vec![job];
+                    let written = self.transaction(&mut alone).await;
+                    answer(alone, written);
+                }
+                return;
+            }
+            written => written,
+        };
+        answer(jobs, written);
+    }
+
+    async fn transaction(&self, jobs: &mut [Box<dyn Job>]) -> Result<(), Broken> {
+        let mut connection = self.pool.acquire().await.map_err(Broken::database)?;
+        // Immediate: a transaction that begins as a reader cannot always go on
+        // as a writer.
+        let begin = connection.begin_with("BEGIN IMMEDIATE").await;
+        let mut transaction = begin.map_err(Broken::database)?;
+        let mut group = Group::new(&mut transaction, &self.sql, self.retention, self.now());
+        for job in jobs.iter_mut() {
+            job.run(&mut group).await.map_err(Broken::Job)?;
+        }
+        group.flush().await.map_err(Broken::Job)?;
+        transaction.commit().await.map_err(Broken::database)
+    }
+}
+
+fn answer(jobs: Vec<Box<dyn Job>>, written: Result<(), Broken>) {
+    let written = written.map_err(|broken| {
+        let (Broken::Database(failure) | Broken::Job(failure)) = broken;
+        failure.at(BACKEND, "write")
+    });
+    for job in jobs {
+        job.answer(written.clone());
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Queue { ref jobs, writing } = *self.lock();
+        f.debug_struct("Writer")
+            .field("waiting", &jobs.len())
+            .field("writing", &writing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a transaction was not committed.
+enum Broken {
+    /// Whatever was to be written.
+    Database(Failure),
+    /// While a job wrote.
+    Job(Failure),
+}
+
+impl Broken {
+    fn database(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// The task that writes, as long as something waits.
+struct Turn(Option<Arc<Writer>>);
+
+impl Turn {
+    async fn run(mut self) {
+        while let Some(writer) = &self.0 {
+            let jobs = writer.take();
+            if jobs.is_empty() {
+                // From here on the place may be another's.
+                self.0 = None;
+                return;
+            }
+            let count = jobs.len();
+            writer.write(jobs).await;
+            writer.gather(count).await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    /// Where the runtime ends in the middle: those who wait are told, and the
+    /// next write finds a free place. The database rolls back by itself.
+    fn drop(&mut self) {
+        if let Some(writer) = self.0.take() {
+            let lost = {
+                let mut queue = writer.lock();
+                queue.writing = false;
+                std::mem::take(&mut queue.jobs)
+            };
+            drop(lost);
+        }
+    }
+}
+
+/// A write that waits, whatever it gives back.
+#[async_trait]
+trait Job: Send {
+    async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure>;
+
+    /// Gives the answer, once it is known whether it was committed.
+    fn answer(self: Box<Self>, written: Result<()>);
+}
+
+struct Pending<W: Write> {
+    write: W,
+    outcome: Option<Result<W::Output>>,
+    reply: oneshot::Sender<Result<W::Output>>,
+}
+
+#[async_trait]
+impl<W: Write> Job for Pending<W> {
+    async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure> {
+        self.outcome = Some(match self.write.apply(group).await {
+            Ok(output) => Ok(output),
+            Err(Failure::Refused(error)) => Err(error),
+            Err(failure) => return Err(failure),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, written: Result<()>) {
+        let answer = match (written, self.outcome) {
+            (_, Some(Err(refused))) => Err(refused),
+            (Err(error), _) => Err(error),
+            (Ok(()), Some(Ok(output))) => Ok(output),
+            (Ok(()), None) => Err(Error::store(BACKEND, W::ACTION, "it was never begun")),
+        };
+        // Nobody may be waiting any more; the write counts all the same.
+        drop(self.reply.send(answer));
+    }
+}
