@@ -4,6 +4,7 @@
 mod id;
 pub(crate) mod json;
 mod part;
+mod parts;
 mod raw;
 pub(crate) mod read;
 pub(crate) mod structure;
@@ -15,7 +16,7 @@ use std::{
     time::SystemTime,
 };
 
-use self::json::Style;
+use self::{json::Style, parts::Parts};
 
 pub use self::{
     id::MessageId,
@@ -109,9 +110,10 @@ impl Role {
 pub struct Message {
     role: Role,
     style: Style,
-    parts: Vec<Part>,
-    id: Option<MessageId>,
-    // Boxed, since most messages have none of it and a session holds many.
+    parts: Parts,
+    // Boxed, since a session and an import hold many messages: those of an
+    // import have no id, and most have nothing rare.
+    id: Option<Box<MessageId>>,
     rare: Option<Box<Rare>>,
 }
 
@@ -132,9 +134,7 @@ impl Message {
     /// Creates a message from a role and its parts.
     #[must_use]
     pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
-        let mut parts: Vec<Part> = parts.into_iter().collect();
-        // A session holds many messages, most of a single part.
-        parts.shrink_to_fit();
+        let parts = parts.into_iter().collect();
         Self { role, style: Style::Compact, parts, id: None, rare: None }
     }
 
@@ -184,7 +184,7 @@ impl Message {
     /// Puts other parts in place of all parts.
     pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
         self.forget_source();
-        self.parts = parts;
+        self.parts = parts.into();
         self
     }
 
@@ -213,7 +213,7 @@ impl Message {
     /// Sets the message's id, by which adding it again is recognized.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
-        self.id = Some(id.into());
+        self.id = Some(Box::new(id.into()));
         self
     }
 
@@ -266,13 +266,13 @@ impl Message {
     /// Returns the parts in order.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
-        &self.parts
+        self.parts.as_slice()
     }
 
     /// Returns the id, which every message of a session has.
     #[must_use]
-    pub const fn id(&self) -> Option<&MessageId> {
-        self.id.as_ref()
+    pub fn id(&self) -> Option<&MessageId> {
+        self.id.as_deref()
     }
 
     /// Returns the name of the one who speaks.
@@ -311,7 +311,7 @@ impl Message {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for piece in self.parts.iter().flat_map(Part::texts) {
+        for piece in self.parts().iter().flat_map(Part::texts) {
             if !text.is_empty() {
                 text.push('\n');
             }
@@ -322,7 +322,7 @@ impl Message {
 
     /// Returns the tool calls in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts().iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(&**call),
             _ => None,
         })
@@ -330,7 +330,7 @@ impl Message {
 
     /// Returns the tool results in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts().iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(&**result),
             _ => None,
         })
@@ -341,14 +341,14 @@ impl Message {
     #[must_use]
     pub fn is_human(&self) -> bool {
         self.role == Role::User
-            && (self.parts.is_empty()
-                || self.parts.iter().any(|part| !matches!(part, Part::ToolResult(_))))
+            && (self.parts().is_empty()
+                || self.parts().iter().any(|part| !matches!(part, Part::ToolResult(_))))
     }
 
     /// Returns the number of characters in all parts, tool calls included.
     #[must_use]
     pub fn chars(&self) -> usize {
-        self.parts.iter().map(Part::chars).sum()
+        self.parts().iter().map(Part::chars).sum()
     }
 
     /// Tells contents apart without keeping them: equal for equal messages,
@@ -357,7 +357,7 @@ impl Message {
         let mut hasher = DefaultHasher::new();
         let flags = (self.is_pinned(), self.is_partial());
         (self.role, self.name(), flags).hash(&mut hasher);
-        format!("{:?}{:?}", self.parts, self.fields()).hash(&mut hasher);
+        format!("{:?}{:?}", self.parts(), self.fields()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -390,7 +390,7 @@ impl Message {
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
         self.role == other.role
-            && self.parts == other.parts
+            && self.parts() == other.parts()
             && self.name() == other.name()
             && self.is_pinned() == other.is_pinned()
             && self.is_partial() == other.is_partial()

@@ -5,8 +5,8 @@ use std::mem;
 use serde_json::value::RawValue;
 
 use super::{
-    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code, langchain, shape::Shape,
-    sharegpt,
+    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code, document::lists, langchain,
+    scanner::Piece, shape::Shape, sharegpt,
 };
 use crate::{
     error::{Error, Result},
@@ -56,12 +56,16 @@ impl Loader {
     /// Reads a line, which may be a whole document. The first `summarized`
     /// lines are not read at all, broken or not.
     pub(super) fn line(&mut self, number: usize, json: &str, repaired: bool, summarized: usize) {
-        self.at = number;
-        self.records = self.records.saturating_add(1);
+        self.begin_record(number);
         self.repaired(repaired);
         if self.records <= summarized {
             return self.skip(SkipReason::AlreadySummarized, "the meta file says so");
         }
+        self.json(json);
+    }
+
+    /// Reads the whole of a record.
+    pub(super) fn json(&mut self, json: &str) {
         match serde_json::from_str::<&RawValue>(json) {
             Ok(value) => self.record(value),
             Err(error) => self.skip(SkipReason::Malformed, error.to_string()),
@@ -73,9 +77,24 @@ impl Loader {
         self.repaired_lines = self.repaired_lines.saturating_add(usize::from(repaired));
     }
 
-    pub(super) fn too_long(&mut self, number: usize) {
+    pub(super) const fn begin_record(&mut self, number: usize) {
         self.at = number;
         self.records = self.records.saturating_add(1);
+    }
+
+    /// Forgets the records so far, of which nothing was taken up.
+    pub(super) const fn begin_again(&mut self) {
+        self.records = 0;
+    }
+
+    /// Begins an element of a list that is a file's only record.
+    pub(super) const fn begin_element(&mut self, number: usize) {
+        if self.records <= 1 {
+            self.at = number;
+        }
+    }
+
+    pub(super) fn skip_too_long(&mut self) {
         self.skip(SkipReason::TooLong, format!("more than {MAX_MESSAGE} bytes"));
     }
 
@@ -127,14 +146,12 @@ impl Loader {
     fn record(&mut self, value: &RawValue) {
         let Some(list) = elements(value) else { return self.object(value) };
         for (at, value) in (1..).zip(list) {
-            if self.records <= 1 {
-                self.at = at;
-            }
+            self.begin_element(at);
             self.object(value);
         }
     }
 
-    fn object(&mut self, value: &RawValue) {
+    pub(super) fn object(&mut self, value: &RawValue) {
         let Some(members) = Members::of(value.get()) else {
             let detail = format!("a record is a JSON object, this is {}", kind(value.get()));
             return self.skip(SkipReason::Malformed, detail);
@@ -172,8 +189,22 @@ impl Loader {
     }
 
     fn body(&mut self, format: Format, members: &Members<'_>) {
+        self.open_body(format, members);
+        for name in lists(format) {
+            let list = members.get(name).and_then(elements).unwrap_or_default();
+            for (at, value) in list.into_iter().enumerate() {
+                self.place = format!("{name}[{at}]: ");
+                self.take(format, value);
+            }
+        }
+        self.end_body(format);
+    }
+
+    /// Takes up what stands beside the list. Returns where its messages begin.
+    pub(super) fn open_body(&mut self, format: Format, members: &Members<'_>) -> usize {
         self.flush();
         self.sharegpt = sharegpt::State::default();
+        let start = self.messages.len();
         match format {
             Format::Gemini => {
                 let system = members.get("systemInstruction");
@@ -181,18 +212,13 @@ impl Loader {
                     system.or_else(|| members.get("system_instruction")),
                     gemini::read_system,
                 );
-                self.each(members, "contents", Self::message);
             }
             Format::OpenAiResponses => {
                 self.messages.extend(members.text("instructions").map(Message::system));
                 self.messages.extend(members.text("input").map(Message::user));
-                self.each(members, "input", Self::item);
-                self.flush();
             }
             Format::ShareGpt => {
                 self.messages.extend(members.text("system").map(Message::system));
-                self.each(members, "conversations", Self::message);
-                self.each(members, "conversation", Self::message);
             }
             _ => {
                 if format == Format::PicoClaw {
@@ -200,8 +226,65 @@ impl Loader {
                     self.summary = summary.filter(|text| !text.trim().is_empty());
                 }
                 self.system(members.get("system"), anthropic::read_system);
-                self.each(members, "messages", Self::message);
             }
+        }
+        start
+    }
+
+    /// Takes up an element of a body's list.
+    pub(super) fn element(&mut self, format: Format, name: &str, at: usize, piece: Piece) {
+        self.place = format!("{name}[{at}]: ");
+        match piece {
+            Piece::Json(value) => self.take(format, &value),
+            Piece::TooLong => self.skip_too_long(),
+        }
+    }
+
+    /// Takes up what stands behind the list of a body that is not held: what
+    /// it is may be told only there, and its system prompt comes first.
+    pub(super) fn close_body(
+        &mut self,
+        format: Format,
+        start: usize,
+        head: &Members<'_>,
+        tail: &Members<'_>,
+    ) {
+        self.end_body(format);
+        if tail.0.is_empty() {
+            return;
+        }
+        let all = Members([head, tail].iter().flat_map(|it| it.0.iter().cloned()).collect());
+        let format = Shape::of(&all).map_or(format, Shape::format);
+        if !self.accept(format) {
+            return;
+        }
+        if format == Format::PicoClaw && !self.forced {
+            self.format = Some(format);
+        }
+        let end = self.messages.len();
+        let summary = self.summary.take();
+        self.open_body(format, tail);
+        if format == Format::PicoClaw && self.summary.is_none() {
+            self.summary = all.text("summary").filter(|text| !text.trim().is_empty());
+        }
+        self.summary = self.summary.take().or(summary);
+        let added = self.messages.len().saturating_sub(end);
+        if let Some(messages) = self.messages.get_mut(start..) {
+            messages.rotate_right(added);
+        }
+    }
+
+    fn end_body(&mut self, format: Format) {
+        self.place.clear();
+        if format == Format::OpenAiResponses {
+            self.flush();
+        }
+    }
+
+    fn take(&mut self, format: Format, value: &RawValue) {
+        match format {
+            Format::OpenAiResponses => self.item(value),
+            _ => self.message(value),
         }
     }
 
@@ -209,15 +292,6 @@ impl Loader {
         if let Some(value) = value {
             self.add(read(value));
         }
-    }
-
-    fn each(&mut self, members: &Members<'_>, name: &str, take: fn(&mut Self, &RawValue)) {
-        let list = members.get(name).and_then(elements).unwrap_or_default();
-        for (at, value) in list.into_iter().enumerate() {
-            self.place = format!("{name}[{at}]: ");
-            take(self, value);
-        }
-        self.place.clear();
     }
 
     fn message(&mut self, value: &RawValue) {

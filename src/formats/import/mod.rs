@@ -2,25 +2,28 @@
 
 mod claude_code;
 mod codex;
+mod document;
 mod langchain;
 mod lines;
 mod loader;
+mod scanner;
 mod shape;
 mod sharegpt;
 
 use std::{
     fmt,
     fs::{self, File},
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read as _},
     path::Path,
 };
 
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use self::{
-    lines::{Line, Lines, repair},
+    document::{Read, again},
+    lines::{Line, Lines, repair, skip_blank},
     loader::Loader,
+    scanner::{Fault, Scanner, placed},
 };
 use super::Format;
 use crate::{
@@ -33,6 +36,9 @@ const NAME: &str = "imported";
 /// The longest message that is read, in bytes of JSON. No model's window holds
 /// as much, and memory stays bounded whatever a line holds.
 const MAX_MESSAGE: usize = 16 << 20;
+
+/// By how much of a file lines are told from a document, in bytes.
+const HEAD: usize = 1 << 20;
 
 /// Reads a transcript of any known format. See [`Importer`].
 ///
@@ -126,8 +132,8 @@ impl fmt::Display for SkipReason {
 /// Reads transcripts: JSON lines, or one JSON document.
 ///
 /// A file loads as far as it can; what was passed over is counted by reason.
-/// Lines are read one at a time, so that memory holds the messages and one
-/// line; a document is held whole beside them.
+/// Lines are read one at a time, and so are the elements of a document's list,
+/// so that memory holds the messages and one line or element.
 ///
 /// What is read is what a model saw: of a tool's own records, such as token
 /// counts and working folders, nothing is kept.
@@ -213,31 +219,109 @@ impl Importer {
     /// [`Error::is_message`] where no message was found, with line and column
     /// where the JSON is broken, and where the reader fails.
     pub fn read(self, reader: impl BufRead) -> Result<Import> {
-        let failed = |error: io::Error| Error::message(NAME, error.to_string());
         let mut loader = Loader::new(self.format);
-        let mut lines = Lines::new(reader);
-        // Whether a document follows is known only when the first line is read.
-        let Some(first) = lines.next_filled(usize::MAX).map_err(failed)? else {
-            return Err(Error::message(NAME, "there is nothing to read"));
-        };
-        let Line::Text(bytes) = first else {
-            return Err(Error::message(NAME, "the first line is too long"));
-        };
-        let number = lines.number();
         let skip = self.meta.as_ref().map_or(0, |meta| meta.skip);
-        let (text, repaired) = repair(bytes);
-        if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
-            loader.line(number, &text, repaired, skip);
-            drop(text);
-            read_lines(&mut loader, &mut lines, skip).map_err(failed)?;
-        } else {
-            let mut bytes = text.into_bytes();
-            lines.append_rest(&mut bytes).map_err(failed)?;
-            loader.repaired(repaired);
-            read_document(&mut loader, number, bytes, skip)?;
-        }
+        read_any(&mut loader, reader, skip).map_err(failed)?;
         loader.finish(self.meta)
     }
+}
+
+fn failed(fault: Fault) -> Error {
+    match fault {
+        Fault::Io(error) => Error::message(NAME, error.to_string()),
+        Fault::Syntax(problem) => Error::message(NAME, problem),
+    }
+}
+
+/// Tells lines from a document by the first of what there is, and reads it.
+fn read_any(loader: &mut Loader, mut reader: impl BufRead, skip: usize) -> Result<(), Fault> {
+    let blank = skip_blank(&mut reader)?;
+    let mut head = Vec::new();
+    let limit = u64::try_from(HEAD).unwrap_or(u64::MAX);
+    let is_all = reader.by_ref().take(limit).read_to_end(&mut head)? < HEAD;
+    if head.is_empty() {
+        return Err(Fault::Syntax("there is nothing to read".into()));
+    }
+    let end = head.iter().position(|byte| *byte == b'\n');
+    let first = head.get(..end.unwrap_or(head.len())).unwrap_or_default().to_vec();
+    let (first, _) = repair(first);
+    let is_line = (end.is_some() || is_all) && serde_json::from_str::<IgnoredAny>(&first).is_ok();
+    let is_list = first.trim_start().starts_with('[');
+    if !is_line {
+        match begins_with_json(&head, is_all) {
+            Ok(()) => return read_document(loader, head, reader, blank, skip, is_list),
+            Err(error) if is_list || first.trim() == "{" => {
+                return Err(Fault::Syntax(placed(&error, blank, 0)));
+            }
+            Err(error) => {
+                let reader = again(head, reader);
+                return read_broken(loader, reader, blank, skip, placed(&error, blank, 0));
+            }
+        }
+    }
+    drop(first);
+    read_lines(loader, &mut Lines::new(again(head, reader)).after(blank), skip)?;
+    Ok(())
+}
+
+/// Checks that a document begins, and ends as well where this is all.
+fn begins_with_json(head: &[u8], is_all: bool) -> serde_json::Result<()> {
+    let (text, _) = repair(head.to_vec());
+    let value = if is_all {
+        serde_json::from_str::<IgnoredAny>(&text).map(drop)
+    } else {
+        let mut values = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
+        values.next().unwrap_or(Ok(IgnoredAny)).map(drop)
+    };
+    value.or_else(|error| if error.is_eof() && !is_all { Ok(()) } else { Err(error) })
+}
+
+fn read_document<R: BufRead>(
+    loader: &mut Loader,
+    head: Vec<u8>,
+    reader: R,
+    blank: usize,
+    skip: usize,
+    is_list: bool,
+) -> Result<(), Fault> {
+    let mut scanner = Scanner::new(again(head, reader), blank.saturating_add(1));
+    let (problem, seen) = match document::read(loader, &mut scanner)? {
+        Read::Nothing(problem, seen) => (problem, seen),
+        Read::Whole => {
+            let line = scanner.line().saturating_sub(1);
+            let mut lines = Lines::new(scanner.into_reader()).after(line);
+            return Ok(read_lines(loader, &mut lines, skip)?);
+        }
+    };
+    if is_list {
+        return Err(Fault::Syntax(problem));
+    }
+    loader.begin_again();
+    match seen {
+        Some(seen) => {
+            let reader = again(seen, scanner.into_reader());
+            read_broken(loader, reader, blank, skip, problem)
+        }
+        None => {
+            loader.begin_record(scanner.line());
+            loader.skip_too_long();
+            scanner.skip_line()?;
+            let line = scanner.line().saturating_sub(1);
+            read_broken(loader, scanner.into_reader(), line, skip, problem)
+        }
+    }
+}
+
+/// Reads lines of which the first is broken.
+fn read_broken(
+    loader: &mut Loader,
+    reader: impl BufRead,
+    before: usize,
+    skip: usize,
+    problem: String,
+) -> Result<(), Fault> {
+    read_lines(loader, &mut Lines::new(reader).after(before), skip)?;
+    if loader.is_empty() { Err(Fault::Syntax(problem)) } else { Ok(()) }
 }
 
 fn read_lines<R: BufRead>(
@@ -251,26 +335,11 @@ fn read_lines<R: BufRead>(
                 let (text, repaired) = repair(bytes);
                 loader.line(lines.number(), &text, repaired, skip);
             }
-            Line::TooLong => loader.too_long(lines.number()),
+            Line::TooLong => {
+                loader.begin_record(lines.number());
+                loader.skip_too_long();
+            }
         }
     }
     Ok(())
-}
-
-/// Reads a document of several lines, or else lines of which the first is broken.
-fn read_document(loader: &mut Loader, number: usize, bytes: Vec<u8>, skip: usize) -> Result<()> {
-    let (text, repaired) = repair(bytes);
-    let Err(error) = serde_json::from_str::<&RawValue>(&text) else {
-        loader.line(number, &text, repaired, 0);
-        return Ok(());
-    };
-    let failed = |error: &dyn fmt::Display| Error::message(NAME, error.to_string());
-    let first = text.lines().next().unwrap_or_default().trim();
-    if first.starts_with('[') || first == "{" {
-        return Err(failed(&error));
-    }
-    loader.repaired(repaired);
-    let mut lines = Lines::new(text.as_bytes()).after(number.saturating_sub(1));
-    read_lines(loader, &mut lines, skip).map_err(|error| failed(&error))?;
-    if loader.is_empty() { Err(failed(&error)) } else { Ok(()) }
 }
