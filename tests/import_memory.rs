@@ -65,8 +65,7 @@ fn import(
     pieces: impl IntoIterator<Item = String>,
     kept: bool,
 ) -> session_compaction::Result<Import> {
-    let mut made =
-        Made { pieces: pieces.into_iter(), piece: io::Cursor::default(), len: 0 };
+    let mut made = Made { pieces: pieces.into_iter(), piece: io::Cursor::default(), len: 0 };
     let before = peak();
     let import = Importer::new().read(BufReader::new(&mut made));
     let more = peak() - before;

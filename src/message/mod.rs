@@ -130,6 +130,17 @@ struct Rare {
     source: Option<(Origin, Arc<str>)>,
 }
 
+impl Rare {
+    fn is_empty(&self) -> bool {
+        self.name.is_none()
+            && self.time.is_none()
+            && !self.pinned
+            && !self.partial
+            && self.fields.is_empty()
+            && self.source.is_none()
+    }
+}
+
 impl Message {
     /// Creates a message from a role and its parts.
     #[must_use]
@@ -271,8 +282,11 @@ impl Message {
 
     /// Returns the id, which every message of a session has.
     #[must_use]
-    pub fn id(&self) -> Option<&MessageId> {
-        self.id.as_deref()
+    pub const fn id(&self) -> Option<&MessageId> {
+        match &self.id {
+            Some(id) => Some(id),
+            None => None,
+        }
     }
 
     /// Returns the name of the one who speaks.
@@ -365,6 +379,16 @@ impl Message {
     pub(crate) fn source(&self, format: &Origin) -> Option<&str> {
         let (origin, text) = self.rare.as_ref()?.source.as_ref()?;
         (origin == format).then_some(&**text)
+    }
+
+    /// Takes the text that the message was read from out of it, with its format.
+    pub(crate) fn take_source(&mut self) -> Option<(Origin, Arc<str>)> {
+        let rare = self.rare.as_mut()?;
+        let source = rare.source.take();
+        if rare.is_empty() {
+            self.rare = None;
+        }
+        source
     }
 
     pub(crate) fn with_source(mut self, format: Origin, text: impl Into<Arc<str>>) -> Self {

@@ -12,13 +12,17 @@ use super::{
     scanner::{Fault, Piece, Scanner},
     shape::Shape,
 };
-use crate::{formats::Format, message::json::Members};
+use crate::{
+    formats::Format,
+    message::json::{Members, has_too_many_members},
+};
 
 /// By how much of its list a body's format is told, in bytes.
 const SAMPLE: usize = 1 << 18;
 
 /// Where a body may have its messages.
-const LISTS: [&str; 5] = ["messages", "contents", "conversations", "conversation", "input"];
+pub(super) const LISTS: [&str; 5] =
+    ["messages", "contents", "conversations", "conversation", "input"];
 
 /// What became of a document.
 pub(super) enum Read {
@@ -108,7 +112,7 @@ fn before_list<R: BufRead>(scanner: &mut Scanner<R>) -> Result<Option<Body>, Fau
         };
         let (sample, ended) = sample(scanner)?;
         let head = closed(head, &sample);
-        let format = Members::of(&head).as_ref().and_then(Shape::of);
+        let format = members(&head).as_ref().and_then(Shape::of);
         if let Some(Shape::Body(format)) = format
             && lists(format).contains(&name.as_str())
         {
@@ -180,7 +184,7 @@ fn rest<R: BufRead>(
     body: Body,
 ) -> Result<(), Fault> {
     let Body { format, name, head, sample, ended } = body;
-    let head = Members::of(&head).unwrap_or_default();
+    let head = members(&head).unwrap_or_default();
     let start = loader.open_body(format, &head);
     let mut at = 0;
     let mut take = |loader: &mut Loader, piece: Piece| {
@@ -211,8 +215,12 @@ fn rest<R: BufRead>(
         }
     }
     tail.push('}');
-    loader.close_body(format, start, &head, &Members::of(&tail).unwrap_or_default());
+    loader.close_body(format, start, &head, &members(&tail).unwrap_or_default());
     Ok(())
+}
+
+fn members(json: &str) -> Option<Members<'_>> {
+    if has_too_many_members(json) { None } else { Members::of(json) }
 }
 
 /// Returns the names of the lists that hold the messages of a format's body.

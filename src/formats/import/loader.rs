@@ -5,18 +5,24 @@ use std::mem;
 use serde_json::value::RawValue;
 
 use super::{
-    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code, document::lists, langchain,
-    scanner::Piece, shape::Shape, sharegpt,
+    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code,
+    document::{LISTS, lists},
+    langchain,
+    scanner::Piece,
+    shape::Shape,
+    sharegpt,
 };
 use crate::{
     error::{Error, Result},
-    formats::{Format, anthropic, gemini, openai_chat, openai_responses::Reader},
+    formats::{Format, anthropic, gemini, openai_chat, openai_responses::Reader, without_spelling},
     message::{
         Message,
-        json::{Members, elements},
+        json::{Members, elements, has_too_many_members, has_too_many_values},
         read::kind,
     },
 };
+
+const TOO_MANY: &str = "more values than a message has";
 
 pub(super) struct Loader {
     format: Option<Format>,
@@ -152,10 +158,19 @@ impl Loader {
     }
 
     pub(super) fn object(&mut self, value: &RawValue) {
-        let Some(members) = Members::of(value.get()) else {
+        let json = value.get();
+        let is_large = has_too_many_values(json);
+        if is_large && has_too_many_members(json) {
+            return self.skip(SkipReason::TooLong, TOO_MANY);
+        }
+        let Some(members) = Members::of(json) else {
             let detail = format!("a record is a JSON object, this is {}", kind(value.get()));
             return self.skip(SkipReason::Malformed, detail);
         };
+        let is_list = |name: &&str| members.get(name).is_some_and(|it| it.get().starts_with('['));
+        if is_large && !LISTS.iter().any(is_list) {
+            return self.skip(SkipReason::TooLong, TOO_MANY);
+        }
         let Some(shape) = Shape::of(&members) else {
             return self.skip(SkipReason::NotAMessage, "no known kind of record");
         };
@@ -296,8 +311,8 @@ impl Loader {
 
     fn message(&mut self, value: &RawValue) {
         let json = value.get();
-        if json.len() > MAX_MESSAGE {
-            return self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
+        if self.is_too_long(json) {
+            return;
         }
         let Some(members) = Members::of(json) else {
             let detail = format!("a message is a JSON object, this is {}", kind(json));
@@ -335,14 +350,27 @@ impl Loader {
         self.add(read);
     }
 
+    /// Passes over what would take far more memory than it takes in the file.
+    fn is_too_long(&mut self, json: &str) -> bool {
+        if json.len() > MAX_MESSAGE {
+            self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
+        } else if has_too_many_values(json) {
+            self.skip(SkipReason::TooLong, TOO_MANY);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Takes up an item of OpenAI Responses.
     pub(super) fn item(&mut self, value: &RawValue) {
-        if value.get().len() > MAX_MESSAGE {
-            return self.skip(SkipReason::TooLong, format!("{} bytes", value.get().len()));
+        if self.is_too_long(value.get()) {
+            return;
         }
         if let Err(problem) = self.items.push(value) {
-            self.skip(SkipReason::Malformed, problem);
+            return self.skip(SkipReason::Malformed, problem);
         }
+        self.messages.extend(self.items.complete().map(without_spelling));
     }
 
     /// Plain messages look the same in both formats: what was found decides.
@@ -354,14 +382,15 @@ impl Loader {
 
     pub(super) fn add(&mut self, read: Result<Message, String>) {
         match read {
-            Ok(message) => self.messages.push(message),
+            Ok(message) => self.messages.push(without_spelling(message)),
             Err(problem) => self.skip(SkipReason::Malformed, problem),
         }
     }
 
     /// Ends the messages that are made of items.
     fn flush(&mut self) {
-        self.messages.extend(mem::take(&mut self.items).finish());
+        let messages = mem::take(&mut self.items).finish();
+        self.messages.extend(messages.into_iter().map(without_spelling));
     }
 }
 

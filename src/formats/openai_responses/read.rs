@@ -60,6 +60,11 @@ impl Reader {
         self.messages.push(message);
     }
 
+    /// Takes out the messages to which no further item belongs.
+    pub(crate) fn complete(&mut self) -> impl Iterator<Item = Message> {
+        self.messages.drain(..)
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.source.is_empty()
     }
