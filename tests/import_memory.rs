@@ -70,7 +70,7 @@ fn import(
     let import = Importer::new().read(BufReader::new(&mut made));
     let more = peak() - before;
     let bound = 64 * MIB + if kept { made.len } else { 0 };
-    eprintln!("{} MiB for {} MiB, at most {}", more / MIB, made.len / MIB, bound / MIB);
+    eprintln!("{} kB for {} kB, at most {}", more >> 10, made.len >> 10, bound >> 10);
     assert!(more <= bound, "{more} bytes for {} bytes, at most {bound}", made.len);
     import
 }

@@ -226,7 +226,7 @@ fn with_source(
     source: &str,
     write: impl FnOnce(&Message, &mut JsonWriter),
 ) -> Message {
-    let mut out = JsonWriter::default();
+    let mut out = JsonWriter::default().with_room_for(source);
     write(&message, &mut out);
     if out.finish() == source { message } else { message.with_source(format, source) }
 }
@@ -239,7 +239,7 @@ fn without_spelling(mut message: Message) -> Message {
         return message;
     }
     let Some((format, source)) = message.take_source() else { return message };
-    let mut out = JsonWriter::default();
+    let mut out = JsonWriter::default().with_room_for(&source);
     out.begin(b'[');
     match format {
         Origin::Anthropic => anthropic::write_message(&message, &mut out),

@@ -203,6 +203,12 @@ impl JsonWriter {
         Self { style, ..Self::default() }
     }
 
+    /// Makes room for about as much as a text that is written again.
+    pub(crate) fn with_room_for(mut self, text: &str) -> Self {
+        self.out.reserve(text.len());
+        self
+    }
+
     pub(crate) fn begin(&mut self, bracket: u8) {
         self.separate();
         self.out.push(bracket);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// By how much of its list a body's format is told, in bytes.
-const SAMPLE: usize = 1 << 18;
+const SAMPLE: usize = 1 << 16;
 
 /// Where a body may have its messages.
 pub(super) const LISTS: [&str; 5] =

@@ -38,7 +38,7 @@ const NAME: &str = "imported";
 const MAX_MESSAGE: usize = 16 << 20;
 
 /// By how much of a file lines are told from a document, in bytes.
-const HEAD: usize = 1 << 20;
+const HEAD: usize = 1 << 18;
 
 /// Reads a transcript of any known format. See [`Importer`].
 ///
@@ -246,11 +246,11 @@ fn read_any(loader: &mut Loader, mut reader: impl BufRead, skip: usize) -> Resul
     let first = head.get(..end.unwrap_or(head.len())).unwrap_or_default().to_vec();
     let (first, _) = repair(first);
     let is_line = (end.is_some() || is_all) && serde_json::from_str::<IgnoredAny>(&first).is_ok();
-    let is_list = first.trim_start().starts_with('[');
+    let kind = Kind::of(&first);
     if !is_line {
         match begins_with_json(&head, is_all) {
-            Ok(()) => return read_document(loader, head, reader, blank, skip, is_list),
-            Err(error) if is_list || first.trim() == "{" => {
+            Ok(()) => return read_document(loader, head, reader, blank, skip, kind),
+            Err(error) if kind.is_document(error.is_eof()) => {
                 return Err(Fault::Syntax(placed(&error, blank, 0)));
             }
             Err(error) => {
@@ -262,6 +262,33 @@ fn read_any(loader: &mut Loader, mut reader: impl BufRead, skip: usize) -> Resul
     drop(first);
     read_lines(loader, &mut Lines::new(again(head, reader)).after(blank), skip)?;
     Ok(())
+}
+
+/// What a file is that is broken, by its first line.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Kind {
+    Document,
+    Lines,
+    /// Lines whose first is broken, or an object that begins with more than a bracket.
+    Open,
+}
+
+impl Kind {
+    fn of(first: &str) -> Self {
+        let first = first.trim();
+        if first.starts_with('[') || first == "{" {
+            Self::Document
+        } else if first.ends_with([',', ':', '[', '{']) {
+            Self::Open
+        } else {
+            Self::Lines
+        }
+    }
+
+    /// Lines do not fit together, so that what breaks at its end only is a document.
+    fn is_document(self, is_cut_off: bool) -> bool {
+        self == Self::Document || (self == Self::Open && is_cut_off)
+    }
 }
 
 /// Checks that a document begins, and ends as well where this is all.
@@ -282,7 +309,7 @@ fn read_document<R: BufRead>(
     reader: R,
     blank: usize,
     skip: usize,
-    is_list: bool,
+    kind: Kind,
 ) -> Result<(), Fault> {
     let mut scanner = Scanner::new(again(head, reader), blank.saturating_add(1));
     let (problem, seen) = match document::read(loader, &mut scanner)? {
@@ -293,7 +320,7 @@ fn read_document<R: BufRead>(
             return Ok(read_lines(loader, &mut lines, skip)?);
         }
     };
-    if is_list {
+    if kind.is_document(scanner.is_at_end()?) {
         return Err(Fault::Syntax(problem));
     }
     loader.begin_again();

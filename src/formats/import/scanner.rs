@@ -155,6 +155,11 @@ impl<R: BufRead> Scanner<R> {
         })
     }
 
+    /// Returns true where nothing follows.
+    pub(super) fn is_at_end(&mut self) -> io::Result<bool> {
+        Ok(self.reader.fill_buf()?.is_empty())
+    }
+
     /// Goes on to the next line.
     pub(super) fn skip_line(&mut self) -> io::Result<()> {
         let line = self.place.line;
