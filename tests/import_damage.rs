@@ -2,8 +2,6 @@
 //! with line and column; and one that is too long to be looked at as a whole
 //! reads as a short one does.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
-
 use std::{collections::HashSet, fs};
 
 use session_compaction::formats::{self, Format, Import, Importer, SkipReason};
@@ -128,11 +126,9 @@ fn places_are_those_of_the_file() {
 fn check_cut(whole: &Import, bytes: &[u8], what: &str, problems: &mut HashSet<String>) {
     match formats::import(bytes) {
         Ok(import) => {
-            let cut = import.messages.len();
-            assert!(cut <= whole.messages.len(), "{what}: {cut} messages");
             let skipped: usize = import.skipped.iter().map(|it| it.count).sum();
             assert!(
-                import.messages == whole.messages[..cut] && skipped <= 1,
+                whole.messages.starts_with(&import.messages) && skipped <= 1,
                 "{what}: {:?}",
                 import.skipped
             );

@@ -247,3 +247,38 @@ fn a_message_of_a_million_parts() {
         assert_eq!(import.skipped[0].reason, SkipReason::TooLong);
     });
 }
+
+/// A tiny message takes three times what it has in the file: beyond a million
+/// of them there is no room for more.
+#[test]
+fn more_messages_than_there_is_room_for() {
+    alone("more_messages_than_there_is_room_for", || {
+        let tiny = once("{\"role\":\"user\",\"content\":\"x\"}");
+        let import = import(list(3_000_000, "\n", tiny), true).unwrap();
+        let skipped = &import.skipped[0];
+        assert_eq!(skipped.reason, SkipReason::NoRoom);
+        assert_eq!(import.messages.len() + skipped.count, 3_000_000);
+        assert!(import.messages.len() > 1_000_000, "{}", import.messages.len());
+    });
+}
+
+#[test]
+fn many_messages_of_many_parts() {
+    alone("many_messages_of_many_parts", || {
+        let lines = list(100, "\n", || {
+            around("{\"role\":\"user\",\"content\":[", list(100_000, ",", once("1")), "]}")
+        });
+        let import = import(lines, true).unwrap();
+        assert_eq!(import.skipped[0].reason, SkipReason::NoRoom);
+        assert!(import.messages.len() >= 2, "{}", import.messages.len());
+    });
+}
+
+#[test]
+fn an_item_list_without_end() {
+    alone("an_item_list_without_end", || {
+        let items = list(3_000_000, ",", once("{\"type\":\"x_call\"}"));
+        let import = import(around("{\"input\":[", items, "]}"), true);
+        assert!(import.is_err() || !import.unwrap().skipped.is_empty());
+    });
+}

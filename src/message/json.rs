@@ -129,7 +129,7 @@ pub(crate) fn has_too_many_members(json: &str) -> bool {
 }
 
 /// Counts values down to a depth, closely enough: by commas and brackets.
-fn values(json: &str, deepest: usize) -> usize {
+pub(crate) fn values(json: &str, deepest: usize) -> usize {
     let (mut values, mut depth, mut in_text, mut escaped) = (0_usize, 0_usize, false, false);
     for byte in json.bytes() {
         match byte {

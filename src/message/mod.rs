@@ -1,6 +1,7 @@
 //! What a conversation is made of: roles, ordered parts, and whatever else the
 //! host or a provider put into a message.
 
+mod footprint;
 mod id;
 pub(crate) mod json;
 mod part;

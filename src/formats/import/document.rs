@@ -53,11 +53,7 @@ fn list<R: BufRead>(loader: &mut Loader, scanner: &mut Scanner<R>) -> Result<(),
     while scanner.next(at == 0, b']')? {
         at = at.saturating_add(1);
         let piece = scanner.value()?;
-        loader.begin_element(at);
-        match piece {
-            Piece::Json(value) => loader.object(&value),
-            Piece::TooLong => loader.skip_too_long(),
-        }
+        loader.record_of(at, piece);
     }
     Ok(())
 }

@@ -71,19 +71,22 @@ pub(super) fn skip_blank(reader: &mut impl BufRead) -> io::Result<usize> {
         let filled = buffer.iter().position(|byte| !is_blank(*byte));
         let blank = buffer.get(..filled.unwrap_or(buffer.len())).unwrap_or_default();
         // What stands before the first filled line's text is part of that line.
-        let newlines = blank.iter().filter(|byte| **byte == b'\n').count();
+        lines = lines.saturating_add(newlines(blank));
         let len = match (blank.iter().rposition(|byte| *byte == b'\n'), filled) {
             (Some(last), Some(_)) => last.saturating_add(1),
             (None, Some(_)) => 0,
             (_, None) => blank.len(),
         };
         let is_end = filled.is_some() || buffer.is_empty();
-        lines = lines.saturating_add(newlines);
         reader.consume(len);
         if is_end {
             return Ok(lines);
         }
     }
+}
+
+pub(super) fn newlines(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').skip(1).count()
 }
 
 const fn is_blank(byte: u8) -> bool {

@@ -8,6 +8,7 @@ use super::{
     Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code,
     document::{LISTS, lists},
     langchain,
+    room::Room,
     scanner::Piece,
     shape::Shape,
     sharegpt,
@@ -22,6 +23,7 @@ use crate::{
     },
 };
 
+const NO_ROOM: &str = "more than 64 MiB over the size of what was read";
 const TOO_MANY: &str = "more values than a message has";
 
 pub(super) struct Loader {
@@ -37,6 +39,7 @@ pub(super) struct Loader {
     /// Where in the record: `messages[3]: `.
     place: String,
     items: Reader,
+    room: Room,
     pub(super) claude_code: claude_code::State,
     sharegpt: sharegpt::State,
 }
@@ -54,6 +57,7 @@ impl Loader {
             records: 0,
             place: String::new(),
             items: Reader::default(),
+            room: Room::default(),
             claude_code: claude_code::State::default(),
             sharegpt: sharegpt::State::default(),
         }
@@ -72,6 +76,7 @@ impl Loader {
 
     /// Reads the whole of a record.
     pub(super) fn json(&mut self, json: &str) {
+        self.room.read(json);
         match serde_json::from_str::<&RawValue>(json) {
             Ok(value) => self.record(value),
             Err(error) => self.skip(SkipReason::Malformed, error.to_string()),
@@ -100,6 +105,18 @@ impl Loader {
         }
     }
 
+    /// Reads an element of a list that is a document of its own.
+    pub(super) fn record_of(&mut self, number: usize, piece: Piece) {
+        self.begin_element(number);
+        match piece {
+            Piece::Json(value) => {
+                self.room.read(value.get());
+                self.object(&value);
+            }
+            Piece::TooLong => self.skip_too_long(),
+        }
+    }
+
     pub(super) fn skip_too_long(&mut self) {
         self.skip(SkipReason::TooLong, format!("more than {MAX_MESSAGE} bytes"));
     }
@@ -120,6 +137,7 @@ impl Loader {
     /// Begins anew after a summary that stands for all messages so far.
     pub(super) fn summarized(&mut self, summary: Option<String>) {
         self.flush();
+        self.room.clear();
         for _ in mem::take(&mut self.messages) {
             self.skip(SkipReason::AlreadySummarized, "a summary follows");
         }
@@ -250,7 +268,10 @@ impl Loader {
     pub(super) fn element(&mut self, format: Format, name: &str, at: usize, piece: Piece) {
         self.place = format!("{name}[{at}]: ");
         match piece {
-            Piece::Json(value) => self.take(format, &value),
+            Piece::Json(value) => {
+                self.room.read(value.get());
+                self.take(format, &value);
+            }
             Piece::TooLong => self.skip_too_long(),
         }
     }
@@ -311,7 +332,7 @@ impl Loader {
 
     fn message(&mut self, value: &RawValue) {
         let json = value.get();
-        if self.is_too_long(json) {
+        if self.is_too_much(json) {
             return;
         }
         let Some(members) = Members::of(json) else {
@@ -351,11 +372,13 @@ impl Loader {
     }
 
     /// Passes over what would take far more memory than it takes in the file.
-    fn is_too_long(&mut self, json: &str) -> bool {
+    fn is_too_much(&mut self, json: &str) -> bool {
         if json.len() > MAX_MESSAGE {
             self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
         } else if has_too_many_values(json) {
             self.skip(SkipReason::TooLong, TOO_MANY);
+        } else if !self.room.is_enough_for(json) {
+            self.skip(SkipReason::NoRoom, NO_ROOM);
         } else {
             return false;
         }
@@ -364,13 +387,16 @@ impl Loader {
 
     /// Takes up an item of OpenAI Responses.
     pub(super) fn item(&mut self, value: &RawValue) {
-        if self.is_too_long(value.get()) {
+        if self.is_too_much(value.get()) {
             return;
+        }
+        if !self.room.open(value.get()) {
+            return self.skip(SkipReason::NoRoom, NO_ROOM);
         }
         if let Err(problem) = self.items.push(value) {
             return self.skip(SkipReason::Malformed, problem);
         }
-        self.messages.extend(self.items.complete().map(without_spelling));
+        self.hold_items();
     }
 
     /// Plain messages look the same in both formats: what was found decides.
@@ -382,15 +408,35 @@ impl Loader {
 
     pub(super) fn add(&mut self, read: Result<Message, String>) {
         match read {
-            Ok(message) => self.messages.push(without_spelling(message)),
+            Ok(message) => self.hold(message),
             Err(problem) => self.skip(SkipReason::Malformed, problem),
+        }
+    }
+
+    /// Takes up a message, where there is room for it.
+    pub(super) fn hold(&mut self, message: Message) {
+        let message = without_spelling(message);
+        if self.room.take(message.footprint()) {
+            self.messages.push(message);
+        } else {
+            self.skip(SkipReason::NoRoom, NO_ROOM);
         }
     }
 
     /// Ends the messages that are made of items.
     fn flush(&mut self) {
-        let messages = mem::take(&mut self.items).finish();
-        self.messages.extend(messages.into_iter().map(without_spelling));
+        self.items.close();
+        self.hold_items();
+    }
+
+    fn hold_items(&mut self) {
+        let messages = self.items.complete();
+        if !messages.is_empty() {
+            self.room.close();
+        }
+        for message in messages {
+            self.hold(message);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod document;
 mod langchain;
 mod lines;
 mod loader;
+mod room;
 mod scanner;
 mod shape;
 mod sharegpt;
@@ -109,6 +110,9 @@ pub enum SkipReason {
     AlreadySummarized,
     /// It is broken JSON, or a message of a shape that the format has not.
     Malformed,
+    /// With it, memory would grow by more than 64 MiB over the size of what was
+    /// read: it is one of more than a million tiny messages or parts.
+    NoRoom,
     /// It is something else: an event, a snapshot, a title.
     NotAMessage,
     /// It belongs to an agent that this one started.
@@ -122,6 +126,7 @@ impl fmt::Display for SkipReason {
         f.pad(match self {
             Self::AlreadySummarized => "already summarized",
             Self::Malformed => "malformed",
+            Self::NoRoom => "no room",
             Self::NotAMessage => "not a message",
             Self::SideChain => "side chain",
             Self::TooLong => "too long",
@@ -324,19 +329,15 @@ fn read_document<R: BufRead>(
         return Err(Fault::Syntax(problem));
     }
     loader.begin_again();
-    match seen {
-        Some(seen) => {
-            let reader = again(seen, scanner.into_reader());
-            read_broken(loader, reader, blank, skip, problem)
-        }
-        None => {
-            loader.begin_record(scanner.line());
-            loader.skip_too_long();
-            scanner.skip_line()?;
-            let line = scanner.line().saturating_sub(1);
-            read_broken(loader, scanner.into_reader(), line, skip, problem)
-        }
+    if let Some(seen) = seen {
+        let reader = again(seen, scanner.into_reader());
+        return read_broken(loader, reader, blank, skip, problem);
     }
+    loader.begin_record(scanner.line());
+    loader.skip_too_long();
+    scanner.skip_line()?;
+    let line = scanner.line().saturating_sub(1);
+    read_broken(loader, scanner.into_reader(), line, skip, problem)
 }
 
 /// Reads lines of which the first is broken.

@@ -4,7 +4,10 @@ use std::io::{self, BufRead};
 
 use serde_json::value::RawValue;
 
-use super::{MAX_MESSAGE, lines::repair};
+use super::{
+    MAX_MESSAGE,
+    lines::{newlines, repair},
+};
 
 /// Why a document could not be read on.
 #[derive(Debug)]
@@ -180,8 +183,7 @@ impl<R: BufRead> Scanner<R> {
         if let Ok(buffer) = self.reader.fill_buf() {
             let part = buffer.get(..len).unwrap_or(buffer);
             keep(&mut self.record, part);
-            let newlines = part.iter().filter(|byte| **byte == b'\n').count();
-            self.place.line = self.place.line.saturating_add(newlines);
+            self.place.line = self.place.line.saturating_add(newlines(part));
             self.place.column = match part.iter().rposition(|byte| *byte == b'\n') {
                 Some(last) => part.len().saturating_sub(last.saturating_add(1)),
                 None => self.place.column.saturating_add(part.len()),
@@ -222,49 +224,57 @@ pub(super) fn placed(error: &serde_json::Error, lines: usize, columns: usize) ->
 #[derive(Default)]
 struct Nesting {
     depth: usize,
-    in_text: bool,
-    escaped: bool,
+    text: Text,
     begun: bool,
     /// A line ends within a text: it was cut off there.
     broken: bool,
 }
 
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+enum Text {
+    AfterBackslash,
+    Inside,
+    #[default]
+    Outside,
+}
+
 impl Nesting {
     /// A number or word, which ends where the file ends.
-    const fn is_scalar(&self) -> bool {
-        self.begun && self.depth == 0 && !self.in_text
+    fn is_scalar(&self) -> bool {
+        self.begun && self.depth == 0 && self.text == Text::Outside
     }
 
     /// Returns how many bytes belong to the value, where it ends among them.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             let past = Some(at.saturating_add(1));
-            if self.in_text {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'\n' => {
-                        self.broken = true;
+            match (self.text, byte) {
+                (Text::AfterBackslash, _) | (Text::Inside, b'\\' | b'"' | b'\n') => {
+                    self.text = match (self.text, byte) {
+                        (Text::AfterBackslash, _) => Text::Inside,
+                        (_, b'\\') => Text::AfterBackslash,
+                        _ => Text::Outside,
+                    };
+                    self.broken = *byte == b'\n';
+                    if self.broken {
                         return Some(at);
                     }
-                    b'"' => {
-                        self.in_text = false;
-                        if self.depth == 0 {
-                            return past;
-                        }
+                    if self.text == Text::Outside && self.depth == 0 {
+                        return past;
                     }
-                    _ => {}
                 }
-                continue;
-            }
-            match byte {
-                b'"' if self.depth == 0 && self.begun => return Some(at),
-                b'"' => self.in_text = true,
-                b'[' | b'{' if self.depth == 0 && self.begun => return Some(at),
-                b'[' | b'{' => self.depth = self.depth.saturating_add(1),
-                b']' | b'}' if self.depth > 1 => self.depth = self.depth.saturating_sub(1),
-                b']' | b'}' if self.depth == 1 => return past,
-                b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b']' | b'}' if self.depth == 0 => {
+                (Text::Outside, b'"' | b'[' | b'{') if self.depth == 0 && self.begun => {
+                    return Some(at);
+                }
+                (Text::Outside, b'"') => self.text = Text::Inside,
+                (Text::Outside, b'[' | b'{') => self.depth = self.depth.saturating_add(1),
+                (Text::Outside, b']' | b'}') if self.depth == 1 => return past,
+                (Text::Outside, b']' | b'}') if self.depth > 1 => {
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                (Text::Outside, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b']' | b'}')
+                    if self.depth == 0 =>
+                {
                     return Some(at);
                 }
                 _ => {}

@@ -1,5 +1,7 @@
 //! From items to messages.
 
+use std::mem;
+
 use serde_json::value::RawValue;
 
 use super::{ORIGIN, write_message};
@@ -61,8 +63,8 @@ impl Reader {
     }
 
     /// Takes out the messages to which no further item belongs.
-    pub(crate) fn complete(&mut self) -> impl Iterator<Item = Message> {
-        self.messages.drain(..)
+    pub(crate) fn complete(&mut self) -> Vec<Message> {
+        mem::take(&mut self.messages)
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
