@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     SkipReason,
+    body::{LISTS, lists},
     lines::repair,
     loader::Loader,
     scanner::{Fault, Piece, Scanner},
@@ -19,10 +20,6 @@ use crate::{
 
 /// By how much of its list a body's format is told, in bytes.
 const SAMPLE: usize = 1 << 16;
-
-/// Where a body may have its messages.
-pub(super) const LISTS: [&str; 5] =
-    ["messages", "contents", "conversations", "conversation", "input"];
 
 /// What became of a document.
 pub(super) enum Read {
@@ -217,16 +214,6 @@ fn rest<R: BufRead>(
 
 fn members(json: &str) -> Option<Members<'_>> {
     if has_too_many_members(json) { None } else { Members::of(json) }
-}
-
-/// Returns the names of the lists that hold the messages of a format's body.
-pub(super) const fn lists(format: Format) -> &'static [&'static str] {
-    match format {
-        Format::Gemini => &["contents"],
-        Format::OpenAiResponses => &["input"],
-        Format::ShareGpt => &["conversations", "conversation"],
-        _ => &["messages"],
-    }
 }
 
 /// A reader of bytes that were read before, and what follows them.

@@ -5,13 +5,8 @@ use std::mem;
 use serde_json::value::RawValue;
 
 use super::{
-    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code,
-    document::{LISTS, lists},
-    langchain,
-    room::Room,
-    scanner::Piece,
-    shape::Shape,
-    sharegpt,
+    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, body::LISTS, claude_code, langchain,
+    room::Room, scanner::Piece, shape::Shape, sharegpt,
 };
 use crate::{
     error::{Error, Result},
@@ -27,21 +22,21 @@ const NO_ROOM: &str = "more than 64 MiB over the size of what was read";
 const TOO_MANY: &str = "more values than a message has";
 
 pub(super) struct Loader {
-    format: Option<Format>,
-    forced: bool,
+    pub(super) format: Option<Format>,
+    pub(super) forced: bool,
     pub(super) messages: Vec<Message>,
-    summary: Option<String>,
+    pub(super) summary: Option<String>,
     skipped: Vec<Skipped>,
     repaired_lines: usize,
     /// The record that is being read, and how many there were.
     at: usize,
     records: usize,
     /// Where in the record: `messages[3]: `.
-    place: String,
+    pub(super) place: String,
     items: Reader,
-    room: Room,
+    pub(super) room: Room,
     pub(super) claude_code: claude_code::State,
-    sharegpt: sharegpt::State,
+    pub(super) sharegpt: sharegpt::State,
 }
 
 impl Loader {
@@ -202,7 +197,7 @@ impl Loader {
     }
 
     /// Notes the format. A record of one that is not asked for is skipped.
-    fn accept(&mut self, found: Format) -> bool {
+    pub(super) fn accept(&mut self, found: Format) -> bool {
         if self.forced {
             let wanted = self.format.unwrap_or(found);
             if family(wanted) != family(found) {
@@ -221,116 +216,7 @@ impl Loader {
         true
     }
 
-    fn body(&mut self, format: Format, members: &Members<'_>) {
-        self.open_body(format, members);
-        for name in lists(format) {
-            let list = members.get(name).and_then(elements).unwrap_or_default();
-            for (at, value) in list.into_iter().enumerate() {
-                self.place = format!("{name}[{at}]: ");
-                self.take(format, value);
-            }
-        }
-        self.end_body(format);
-    }
-
-    /// Takes up what stands beside the list. Returns where its messages begin.
-    pub(super) fn open_body(&mut self, format: Format, members: &Members<'_>) -> usize {
-        self.flush();
-        self.sharegpt = sharegpt::State::default();
-        let start = self.messages.len();
-        match format {
-            Format::Gemini => {
-                let system = members.get("systemInstruction");
-                self.system(
-                    system.or_else(|| members.get("system_instruction")),
-                    gemini::read_system,
-                );
-            }
-            Format::OpenAiResponses => {
-                self.messages.extend(members.text("instructions").map(Message::system));
-                self.messages.extend(members.text("input").map(Message::user));
-            }
-            Format::ShareGpt => {
-                self.messages.extend(members.text("system").map(Message::system));
-            }
-            _ => {
-                if format == Format::PicoClaw {
-                    let summary = members.text("summary");
-                    self.summary = summary.filter(|text| !text.trim().is_empty());
-                }
-                self.system(members.get("system"), anthropic::read_system);
-            }
-        }
-        start
-    }
-
-    /// Takes up an element of a body's list.
-    pub(super) fn element(&mut self, format: Format, name: &str, at: usize, piece: Piece) {
-        self.place = format!("{name}[{at}]: ");
-        match piece {
-            Piece::Json(value) => {
-                self.room.read(value.get());
-                self.take(format, &value);
-            }
-            Piece::TooLong => self.skip_too_long(),
-        }
-    }
-
-    /// Takes up what stands behind the list of a body that is not held: what
-    /// it is may be told only there, and its system prompt comes first.
-    pub(super) fn close_body(
-        &mut self,
-        format: Format,
-        start: usize,
-        head: &Members<'_>,
-        tail: &Members<'_>,
-    ) {
-        self.end_body(format);
-        if tail.0.is_empty() {
-            return;
-        }
-        let all = Members([head, tail].iter().flat_map(|it| it.0.iter().cloned()).collect());
-        let format = Shape::of(&all).map_or(format, Shape::format);
-        if !self.accept(format) {
-            return;
-        }
-        if format == Format::PicoClaw && !self.forced {
-            self.format = Some(format);
-        }
-        let end = self.messages.len();
-        let summary = self.summary.take();
-        self.open_body(format, tail);
-        if format == Format::PicoClaw && self.summary.is_none() {
-            self.summary = all.text("summary").filter(|text| !text.trim().is_empty());
-        }
-        self.summary = self.summary.take().or(summary);
-        let added = self.messages.len().saturating_sub(end);
-        if let Some(messages) = self.messages.get_mut(start..) {
-            messages.rotate_right(added);
-        }
-    }
-
-    fn end_body(&mut self, format: Format) {
-        self.place.clear();
-        if format == Format::OpenAiResponses {
-            self.flush();
-        }
-    }
-
-    fn take(&mut self, format: Format, value: &RawValue) {
-        match format {
-            Format::OpenAiResponses => self.item(value),
-            _ => self.message(value),
-        }
-    }
-
-    fn system(&mut self, value: Option<&RawValue>, read: fn(&RawValue) -> Result<Message, String>) {
-        if let Some(value) = value {
-            self.add(read(value));
-        }
-    }
-
-    fn message(&mut self, value: &RawValue) {
+    pub(super) fn message(&mut self, value: &RawValue) {
         let json = value.get();
         if self.is_too_much(json) {
             return;
@@ -424,7 +310,7 @@ impl Loader {
     }
 
     /// Ends the messages that are made of items.
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         self.items.close();
         self.hold_items();
     }
