@@ -54,8 +54,8 @@ use serde_json::value::RawValue;
 use crate::{
     error::{Error, Result},
     message::{
-        Fields, Media, MediaKind, MediaSource, Message, Origin, RawJson,
-        json::{JsonWriter, Members, elements},
+        Fields, Media, MediaKind, MediaSource, Message, Origin, Part, RawJson,
+        json::{JsonWriter, Members, alike, elements},
         read, write,
     },
 };
@@ -226,9 +226,38 @@ fn with_source(
     source: &str,
     write: impl FnOnce(&Message, &mut JsonWriter),
 ) -> Message {
-    let mut out = JsonWriter::default();
+    let mut out = JsonWriter::default().with_room_for(source);
     write(&message, &mut out);
     if out.finish() == source { message } else { message.with_source(format, source) }
+}
+
+/// Lets go of the text that a message was read from, where what would be
+/// written in its place differs in nothing but spelling.
+fn without_spelling(mut message: Message) -> Message {
+    // Whose an opaque part is can only be told by where it was found.
+    if message.parts().iter().any(|part| matches!(part, Part::Json(_))) {
+        return message;
+    }
+    let Some((format, source)) = message.take_source() else { return message };
+    let mut out = JsonWriter::default().with_room_for(&source);
+    out.begin(b'[');
+    match format {
+        Origin::Anthropic => anthropic::write_message(&message, &mut out),
+        Origin::Gemini => gemini::write_message(&message, &gemini::CallNames::default(), &mut out),
+        Origin::OpenAiResponses => openai_responses::write_message(&message, &mut out),
+        Origin::OpenAiChat => openai_chat::write_message(&message, &mut out),
+        Origin::Other(_) => {}
+    }
+    out.end(b']');
+    let written = out.finish();
+    let written = written.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default();
+    let is_alike = if format == Origin::OpenAiResponses {
+        // Items in a row.
+        alike(&format!("[{written}]"), &format!("[{source}]"))
+    } else {
+        alike(written, &source)
+    };
+    if is_alike { message } else { message.with_source(format, source) }
 }
 
 /// Returns the members that the format's reader does not know, as one field

@@ -21,10 +21,10 @@ use ulid::Ulid;
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct MessageId(Repr);
 
-// A generated id is 16 bytes on the spot: a session holds one for each message.
+// A generated id is 16 bytes on the spot, and as bytes needs no room to be aligned.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 enum Repr {
-    Generated(Ulid),
+    Generated([u8; 16]),
     Given(Arc<str>),
 }
 
@@ -32,7 +32,7 @@ impl MessageId {
     /// Creates an id that no other message has.
     #[must_use]
     pub fn generate() -> Self {
-        Self(Repr::Generated(Ulid::new()))
+        Self(Repr::Generated(Ulid::new().to_bytes()))
     }
 }
 
@@ -40,7 +40,7 @@ impl From<&str> for MessageId {
     fn from(text: &str) -> Self {
         match Ulid::from_string(text) {
             // Lower-case letters parse as well but would come back as capitals.
-            Ok(ulid) if ulid.to_string() == text => Self(Repr::Generated(ulid)),
+            Ok(ulid) if ulid.to_string() == text => Self(Repr::Generated(ulid.to_bytes())),
             _ => Self(Repr::Given(text.into())),
         }
     }
@@ -55,7 +55,7 @@ impl From<String> for MessageId {
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Generated(ulid) => ulid.fmt(f),
+            Repr::Generated(bytes) => Ulid::from_bytes(*bytes).fmt(f),
             Repr::Given(text) => f.pad(text),
         }
     }

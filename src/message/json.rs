@@ -76,7 +76,76 @@ pub(crate) fn text_of(value: &RawValue) -> Option<String> {
 
 /// Returns the elements of a JSON array.
 pub(crate) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
-    parse(value.get(), '[')
+    list_of(value.get())
+}
+
+fn list_of(json: &str) -> Option<Vec<&RawValue>> {
+    parse(json, '[')
+}
+
+/// Returns true for two texts of one value, which differ at most in white
+/// space, in the order of members and in how texts are escaped.
+pub(crate) fn alike(one: &str, other: &str) -> bool {
+    alike_at(one.trim_ascii(), other.trim_ascii(), 0)
+}
+
+fn alike_at(one: &str, other: &str, depth: usize) -> bool {
+    // Whatever lies deeper has to be spelled alike.
+    const MAX_DEPTH: usize = 16;
+
+    if one == other || depth > MAX_DEPTH {
+        return one == other;
+    }
+    let next = |(one, other): (&RawValue, &RawValue)| {
+        alike_at(one.get(), other.get(), depth.saturating_add(1))
+    };
+    if let (Some(mut one), Some(mut other)) = (Members::of(one), Members::of(other)) {
+        one.0.sort_by(|a, b| a.0.cmp(&b.0));
+        other.0.sort_by(|a, b| a.0.cmp(&b.0));
+        return one.0.len() == other.0.len()
+            && one.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0 && next((a.1, b.1)));
+    }
+    if let (Some(one), Some(other)) = (list_of(one), list_of(other)) {
+        return one.len() == other.len() && one.into_iter().zip(other).all(next);
+    }
+    match (parse::<String>(one, '"'), parse::<String>(other, '"')) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// How many values a text of JSON may hold where each costs many times its
+/// length when it is read.
+const MAX_VALUES: usize = 1 << 17;
+
+/// Returns true for JSON of more values than any message has.
+pub(crate) fn has_too_many_values(json: &str) -> bool {
+    json.len() > MAX_VALUES && values(json, usize::MAX) > MAX_VALUES
+}
+
+/// Returns true for an object of more members than any that is read.
+pub(crate) fn has_too_many_members(json: &str) -> bool {
+    json.len() > MAX_VALUES && values(json, 1) > MAX_VALUES / 16
+}
+
+/// Counts values down to a depth, closely enough: by commas and brackets.
+pub(crate) fn values(json: &str, deepest: usize) -> usize {
+    let (mut values, mut depth, mut in_text, mut escaped) = (0_usize, 0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => depth = depth.saturating_add(1),
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if !in_text && depth <= deepest && matches!(byte, b',' | b'[' | b'{') {
+            values = values.saturating_add(1);
+        }
+    }
+    values
 }
 
 /// Parses a value that begins so. Asked for another, `serde_json` would copy the
@@ -132,6 +201,12 @@ pub(crate) struct JsonWriter {
 impl JsonWriter {
     pub(crate) fn with_style(style: Style) -> Self {
         Self { style, ..Self::default() }
+    }
+
+    /// Makes room for about as much as a text that is written again.
+    pub(crate) fn with_room_for(mut self, text: &str) -> Self {
+        self.out.reserve(text.len());
+        self
     }
 
     pub(crate) fn begin(&mut self, bracket: u8) {
@@ -208,5 +283,34 @@ impl JsonWriter {
             self.out.extend_from_slice(if self.style == Style::Compact { b"," } else { b", " });
         }
         self.comma = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_is_no_difference() {
+        for (one, other, is) in [
+            (r#"{"a":1,"b":[2,"\u00e9"]}"#, "{ \"b\": [2, \"é\"],\n\"a\": 1 }", true),
+            (r#"{"a":1}"#, r#"{"a":1.0}"#, false),
+            (r#"{"a":null}"#, "{}", false),
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#, false),
+            ("[1,2]", "[2,1]", false),
+            ("[]", "{}", false),
+            (r#""a""#, r#""b""#, false),
+        ] {
+            assert_eq!(alike(one, other), is, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn values_are_counted_outside_texts() {
+        let texts = format!("[\"{}\\\"\"]", ",".repeat(2 * MAX_VALUES));
+        assert!(!has_too_many_values(&texts));
+        let many = format!("[1{}]", ",1".repeat(MAX_VALUES));
+        assert!(has_too_many_values(&many) && has_too_many_members(&many));
+        assert!(!has_too_many_members(&format!("{{\"a\":{many}}}")));
     }
 }

@@ -1,9 +1,11 @@
 //! What a conversation is made of: roles, ordered parts, and whatever else the
 //! host or a provider put into a message.
 
+mod footprint;
 mod id;
 pub(crate) mod json;
 mod part;
+mod parts;
 mod raw;
 pub(crate) mod read;
 pub(crate) mod structure;
@@ -15,7 +17,7 @@ use std::{
     time::SystemTime,
 };
 
-use self::json::Style;
+use self::{json::Style, parts::Parts};
 
 pub use self::{
     id::MessageId,
@@ -109,9 +111,10 @@ impl Role {
 pub struct Message {
     role: Role,
     style: Style,
-    parts: Vec<Part>,
-    id: Option<MessageId>,
-    // Boxed, since most messages have none of it and a session holds many.
+    parts: Parts,
+    // Boxed, since a session and an import hold many messages: those of an
+    // import have no id, and most have nothing rare.
+    id: Option<Box<MessageId>>,
     rare: Option<Box<Rare>>,
 }
 
@@ -128,13 +131,22 @@ struct Rare {
     source: Option<(Origin, Arc<str>)>,
 }
 
+impl Rare {
+    fn is_empty(&self) -> bool {
+        self.name.is_none()
+            && self.time.is_none()
+            && !self.pinned
+            && !self.partial
+            && self.fields.is_empty()
+            && self.source.is_none()
+    }
+}
+
 impl Message {
     /// Creates a message from a role and its parts.
     #[must_use]
     pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
-        let mut parts: Vec<Part> = parts.into_iter().collect();
-        // A session holds many messages, most of a single part.
-        parts.shrink_to_fit();
+        let parts = parts.into_iter().collect();
         Self { role, style: Style::Compact, parts, id: None, rare: None }
     }
 
@@ -184,7 +196,7 @@ impl Message {
     /// Puts other parts in place of all parts.
     pub(crate) fn with_parts(mut self, parts: Vec<Part>) -> Self {
         self.forget_source();
-        self.parts = parts;
+        self.parts = parts.into();
         self
     }
 
@@ -213,7 +225,7 @@ impl Message {
     /// Sets the message's id, by which adding it again is recognized.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
-        self.id = Some(id.into());
+        self.id = Some(Box::new(id.into()));
         self
     }
 
@@ -266,13 +278,16 @@ impl Message {
     /// Returns the parts in order.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
-        &self.parts
+        self.parts.as_slice()
     }
 
     /// Returns the id, which every message of a session has.
     #[must_use]
     pub const fn id(&self) -> Option<&MessageId> {
-        self.id.as_ref()
+        match &self.id {
+            Some(id) => Some(id),
+            None => None,
+        }
     }
 
     /// Returns the name of the one who speaks.
@@ -311,7 +326,7 @@ impl Message {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for piece in self.parts.iter().flat_map(Part::texts) {
+        for piece in self.parts().iter().flat_map(Part::texts) {
             if !text.is_empty() {
                 text.push('\n');
             }
@@ -322,7 +337,7 @@ impl Message {
 
     /// Returns the tool calls in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts().iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(&**call),
             _ => None,
         })
@@ -330,7 +345,7 @@ impl Message {
 
     /// Returns the tool results in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts().iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(&**result),
             _ => None,
         })
@@ -341,14 +356,14 @@ impl Message {
     #[must_use]
     pub fn is_human(&self) -> bool {
         self.role == Role::User
-            && (self.parts.is_empty()
-                || self.parts.iter().any(|part| !matches!(part, Part::ToolResult(_))))
+            && (self.parts().is_empty()
+                || self.parts().iter().any(|part| !matches!(part, Part::ToolResult(_))))
     }
 
     /// Returns the number of characters in all parts, tool calls included.
     #[must_use]
     pub fn chars(&self) -> usize {
-        self.parts.iter().map(Part::chars).sum()
+        self.parts().iter().map(Part::chars).sum()
     }
 
     /// Tells contents apart without keeping them: equal for equal messages,
@@ -357,7 +372,7 @@ impl Message {
         let mut hasher = DefaultHasher::new();
         let flags = (self.is_pinned(), self.is_partial());
         (self.role, self.name(), flags).hash(&mut hasher);
-        format!("{:?}{:?}", self.parts, self.fields()).hash(&mut hasher);
+        format!("{:?}{:?}", self.parts(), self.fields()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -365,6 +380,16 @@ impl Message {
     pub(crate) fn source(&self, format: &Origin) -> Option<&str> {
         let (origin, text) = self.rare.as_ref()?.source.as_ref()?;
         (origin == format).then_some(&**text)
+    }
+
+    /// Takes the text that the message was read from out of it, with its format.
+    pub(crate) fn take_source(&mut self) -> Option<(Origin, Arc<str>)> {
+        let rare = self.rare.as_mut()?;
+        let source = rare.source.take();
+        if rare.is_empty() {
+            self.rare = None;
+        }
+        source
     }
 
     pub(crate) fn with_source(mut self, format: Origin, text: impl Into<Arc<str>>) -> Self {
@@ -390,7 +415,7 @@ impl Message {
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
         self.role == other.role
-            && self.parts == other.parts
+            && self.parts() == other.parts()
             && self.name() == other.name()
             && self.is_pinned() == other.is_pinned()
             && self.is_partial() == other.is_partial()

@@ -90,7 +90,9 @@ impl Message {
     pub(super) fn with_wire_text(mut self, wire: &str) -> Self {
         for style in [Style::Compact, Style::Spaced, Style::SpacedAscii] {
             self.style = style;
-            if self.wire_json() == wire {
+            let mut out = JsonWriter::with_style(style).with_room_for(wire);
+            self.write_canonical(&mut out);
+            if out.finish() == wire {
                 return self;
             }
             if style == Style::Compact && !wire.starts_with("{\"role\": ") {

@@ -56,7 +56,7 @@ impl Loader {
             }
             _ => {}
         }
-        self.messages.push(with_origin(message, members));
+        self.hold(with_origin(message, members));
     }
 
     fn open_message(&self, id: &str) -> Option<usize> {

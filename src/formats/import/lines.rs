@@ -40,15 +40,6 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Adds everything that follows to the line that was read last.
-    pub(super) fn append_rest(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        bytes.push(b'\n');
-        if self.reader.read_to_end(bytes)? == 0 {
-            bytes.pop();
-        }
-        Ok(())
-    }
-
     fn next(&mut self, limit: usize) -> io::Result<Option<Line>> {
         let mut bytes = Vec::new();
         if self.read(limit.saturating_add(1), &mut bytes)? == 0 {
@@ -70,6 +61,32 @@ impl<R: BufRead> Lines<R> {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         self.reader.by_ref().take(limit).read_until(b'\n', bytes)
     }
+}
+
+/// Passes over blank lines, and returns how many there are.
+pub(super) fn skip_blank(reader: &mut impl BufRead) -> io::Result<usize> {
+    let mut lines = 0_usize;
+    loop {
+        let buffer = reader.fill_buf()?;
+        let filled = buffer.iter().position(|byte| !is_blank(*byte));
+        let blank = buffer.get(..filled.unwrap_or(buffer.len())).unwrap_or_default();
+        // What stands before the first filled line's text is part of that line.
+        lines = lines.saturating_add(newlines(blank));
+        let len = match (blank.iter().rposition(|byte| *byte == b'\n'), filled) {
+            (Some(last), Some(_)) => last.saturating_add(1),
+            (None, Some(_)) => 0,
+            (_, None) => blank.len(),
+        };
+        let is_end = filled.is_some() || buffer.is_empty();
+        reader.consume(len);
+        if is_end {
+            return Ok(lines);
+        }
+    }
+}
+
+pub(super) fn newlines(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').skip(1).count()
 }
 
 const fn is_blank(byte: u8) -> bool {

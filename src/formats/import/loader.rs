@@ -5,34 +5,38 @@ use std::mem;
 use serde_json::value::RawValue;
 
 use super::{
-    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, claude_code, langchain, shape::Shape,
-    sharegpt,
+    Import, MAX_MESSAGE, Meta, NAME, SkipReason, Skipped, body::LISTS, claude_code, langchain,
+    room::Room, scanner::Piece, shape::Shape, sharegpt,
 };
 use crate::{
     error::{Error, Result},
-    formats::{Format, anthropic, gemini, openai_chat, openai_responses::Reader},
+    formats::{Format, anthropic, gemini, openai_chat, openai_responses::Reader, without_spelling},
     message::{
         Message,
-        json::{Members, elements},
+        json::{Members, elements, has_too_many_members, has_too_many_values},
         read::kind,
     },
 };
 
+const NO_ROOM: &str = "more than 64 MiB over the size of what was read";
+const TOO_MANY: &str = "more values than a message has";
+
 pub(super) struct Loader {
-    format: Option<Format>,
-    forced: bool,
+    pub(super) format: Option<Format>,
+    pub(super) forced: bool,
     pub(super) messages: Vec<Message>,
-    summary: Option<String>,
+    pub(super) summary: Option<String>,
     skipped: Vec<Skipped>,
     repaired_lines: usize,
     /// The record that is being read, and how many there were.
     at: usize,
     records: usize,
     /// Where in the record: `messages[3]: `.
-    place: String,
+    pub(super) place: String,
     items: Reader,
+    pub(super) room: Room,
     pub(super) claude_code: claude_code::State,
-    sharegpt: sharegpt::State,
+    pub(super) sharegpt: sharegpt::State,
 }
 
 impl Loader {
@@ -48,6 +52,7 @@ impl Loader {
             records: 0,
             place: String::new(),
             items: Reader::default(),
+            room: Room::default(),
             claude_code: claude_code::State::default(),
             sharegpt: sharegpt::State::default(),
         }
@@ -56,12 +61,17 @@ impl Loader {
     /// Reads a line, which may be a whole document. The first `summarized`
     /// lines are not read at all, broken or not.
     pub(super) fn line(&mut self, number: usize, json: &str, repaired: bool, summarized: usize) {
-        self.at = number;
-        self.records = self.records.saturating_add(1);
+        self.begin_record(number);
         self.repaired(repaired);
         if self.records <= summarized {
             return self.skip(SkipReason::AlreadySummarized, "the meta file says so");
         }
+        self.json(json);
+    }
+
+    /// Reads the whole of a record.
+    pub(super) fn json(&mut self, json: &str) {
+        self.room.read(json);
         match serde_json::from_str::<&RawValue>(json) {
             Ok(value) => self.record(value),
             Err(error) => self.skip(SkipReason::Malformed, error.to_string()),
@@ -73,9 +83,36 @@ impl Loader {
         self.repaired_lines = self.repaired_lines.saturating_add(usize::from(repaired));
     }
 
-    pub(super) fn too_long(&mut self, number: usize) {
+    pub(super) const fn begin_record(&mut self, number: usize) {
         self.at = number;
         self.records = self.records.saturating_add(1);
+    }
+
+    /// Forgets the records so far, of which nothing was taken up.
+    pub(super) const fn begin_again(&mut self) {
+        self.records = 0;
+    }
+
+    /// Begins an element of a list that is a file's only record.
+    pub(super) const fn begin_element(&mut self, number: usize) {
+        if self.records <= 1 {
+            self.at = number;
+        }
+    }
+
+    /// Reads an element of a list that is a document of its own.
+    pub(super) fn record_of(&mut self, number: usize, piece: Piece) {
+        self.begin_element(number);
+        match piece {
+            Piece::Json(value) => {
+                self.room.read(value.get());
+                self.object(&value);
+            }
+            Piece::TooLong => self.skip_too_long(),
+        }
+    }
+
+    pub(super) fn skip_too_long(&mut self) {
         self.skip(SkipReason::TooLong, format!("more than {MAX_MESSAGE} bytes"));
     }
 
@@ -95,6 +132,7 @@ impl Loader {
     /// Begins anew after a summary that stands for all messages so far.
     pub(super) fn summarized(&mut self, summary: Option<String>) {
         self.flush();
+        self.room.clear();
         for _ in mem::take(&mut self.messages) {
             self.skip(SkipReason::AlreadySummarized, "a summary follows");
         }
@@ -127,18 +165,25 @@ impl Loader {
     fn record(&mut self, value: &RawValue) {
         let Some(list) = elements(value) else { return self.object(value) };
         for (at, value) in (1..).zip(list) {
-            if self.records <= 1 {
-                self.at = at;
-            }
+            self.begin_element(at);
             self.object(value);
         }
     }
 
-    fn object(&mut self, value: &RawValue) {
-        let Some(members) = Members::of(value.get()) else {
+    pub(super) fn object(&mut self, value: &RawValue) {
+        let json = value.get();
+        let is_large = has_too_many_values(json);
+        if is_large && has_too_many_members(json) {
+            return self.skip(SkipReason::TooLong, TOO_MANY);
+        }
+        let Some(members) = Members::of(json) else {
             let detail = format!("a record is a JSON object, this is {}", kind(value.get()));
             return self.skip(SkipReason::Malformed, detail);
         };
+        let is_list = |name: &&str| members.get(name).is_some_and(|it| it.get().starts_with('['));
+        if is_large && !LISTS.iter().any(is_list) {
+            return self.skip(SkipReason::TooLong, TOO_MANY);
+        }
         let Some(shape) = Shape::of(&members) else {
             return self.skip(SkipReason::NotAMessage, "no known kind of record");
         };
@@ -152,7 +197,7 @@ impl Loader {
     }
 
     /// Notes the format. A record of one that is not asked for is skipped.
-    fn accept(&mut self, found: Format) -> bool {
+    pub(super) fn accept(&mut self, found: Format) -> bool {
         if self.forced {
             let wanted = self.format.unwrap_or(found);
             if family(wanted) != family(found) {
@@ -171,59 +216,10 @@ impl Loader {
         true
     }
 
-    fn body(&mut self, format: Format, members: &Members<'_>) {
-        self.flush();
-        self.sharegpt = sharegpt::State::default();
-        match format {
-            Format::Gemini => {
-                let system = members.get("systemInstruction");
-                self.system(
-                    system.or_else(|| members.get("system_instruction")),
-                    gemini::read_system,
-                );
-                self.each(members, "contents", Self::message);
-            }
-            Format::OpenAiResponses => {
-                self.messages.extend(members.text("instructions").map(Message::system));
-                self.messages.extend(members.text("input").map(Message::user));
-                self.each(members, "input", Self::item);
-                self.flush();
-            }
-            Format::ShareGpt => {
-                self.messages.extend(members.text("system").map(Message::system));
-                self.each(members, "conversations", Self::message);
-                self.each(members, "conversation", Self::message);
-            }
-            _ => {
-                if format == Format::PicoClaw {
-                    let summary = members.text("summary");
-                    self.summary = summary.filter(|text| !text.trim().is_empty());
-                }
-                self.system(members.get("system"), anthropic::read_system);
-                self.each(members, "messages", Self::message);
-            }
-        }
-    }
-
-    fn system(&mut self, value: Option<&RawValue>, read: fn(&RawValue) -> Result<Message, String>) {
-        if let Some(value) = value {
-            self.add(read(value));
-        }
-    }
-
-    fn each(&mut self, members: &Members<'_>, name: &str, take: fn(&mut Self, &RawValue)) {
-        let list = members.get(name).and_then(elements).unwrap_or_default();
-        for (at, value) in list.into_iter().enumerate() {
-            self.place = format!("{name}[{at}]: ");
-            take(self, value);
-        }
-        self.place.clear();
-    }
-
-    fn message(&mut self, value: &RawValue) {
+    pub(super) fn message(&mut self, value: &RawValue) {
         let json = value.get();
-        if json.len() > MAX_MESSAGE {
-            return self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
+        if self.is_too_much(json) {
+            return;
         }
         let Some(members) = Members::of(json) else {
             let detail = format!("a message is a JSON object, this is {}", kind(json));
@@ -261,14 +257,32 @@ impl Loader {
         self.add(read);
     }
 
+    /// Passes over what would take far more memory than it takes in the file.
+    fn is_too_much(&mut self, json: &str) -> bool {
+        if json.len() > MAX_MESSAGE {
+            self.skip(SkipReason::TooLong, format!("{} bytes", json.len()));
+        } else if has_too_many_values(json) {
+            self.skip(SkipReason::TooLong, TOO_MANY);
+        } else if !self.room.is_enough_for(json) {
+            self.skip(SkipReason::NoRoom, NO_ROOM);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Takes up an item of OpenAI Responses.
     pub(super) fn item(&mut self, value: &RawValue) {
-        if value.get().len() > MAX_MESSAGE {
-            return self.skip(SkipReason::TooLong, format!("{} bytes", value.get().len()));
+        if self.is_too_much(value.get()) {
+            return;
+        }
+        if !self.room.open(value.get()) {
+            return self.skip(SkipReason::NoRoom, NO_ROOM);
         }
         if let Err(problem) = self.items.push(value) {
-            self.skip(SkipReason::Malformed, problem);
+            return self.skip(SkipReason::Malformed, problem);
         }
+        self.hold_items();
     }
 
     /// Plain messages look the same in both formats: what was found decides.
@@ -280,14 +294,35 @@ impl Loader {
 
     pub(super) fn add(&mut self, read: Result<Message, String>) {
         match read {
-            Ok(message) => self.messages.push(message),
+            Ok(message) => self.hold(message),
             Err(problem) => self.skip(SkipReason::Malformed, problem),
         }
     }
 
+    /// Takes up a message, where there is room for it.
+    pub(super) fn hold(&mut self, message: Message) {
+        let message = without_spelling(message);
+        if self.room.take(message.footprint()) {
+            self.messages.push(message);
+        } else {
+            self.skip(SkipReason::NoRoom, NO_ROOM);
+        }
+    }
+
     /// Ends the messages that are made of items.
-    fn flush(&mut self) {
-        self.messages.extend(mem::take(&mut self.items).finish());
+    pub(super) fn flush(&mut self) {
+        self.items.close();
+        self.hold_items();
+    }
+
+    fn hold_items(&mut self) {
+        let messages = self.items.complete();
+        if !messages.is_empty() {
+            self.room.close();
+        }
+        for message in messages {
+            self.hold(message);
+        }
     }
 }
 

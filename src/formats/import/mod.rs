@@ -1,12 +1,17 @@
 //! Reads transcripts that other tools wrote.
 
+mod body;
 mod claude_code;
 mod codex;
+mod document;
 mod langchain;
 mod lines;
 mod loader;
+mod room;
+mod scanner;
 mod shape;
 mod sharegpt;
+mod source;
 
 use std::{
     fmt,
@@ -15,13 +20,7 @@ use std::{
     path::Path,
 };
 
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
-
-use self::{
-    lines::{Line, Lines, repair},
-    loader::Loader,
-};
+use self::{loader::Loader, scanner::Fault, source::read_any};
 use super::Format;
 use crate::{
     error::{Error, Result},
@@ -103,6 +102,9 @@ pub enum SkipReason {
     AlreadySummarized,
     /// It is broken JSON, or a message of a shape that the format has not.
     Malformed,
+    /// With it, memory would grow by more than 64 MiB over the size of what was
+    /// read: it is one of more than a million tiny messages or parts.
+    NoRoom,
     /// It is something else: an event, a snapshot, a title.
     NotAMessage,
     /// It belongs to an agent that this one started.
@@ -116,6 +118,7 @@ impl fmt::Display for SkipReason {
         f.pad(match self {
             Self::AlreadySummarized => "already summarized",
             Self::Malformed => "malformed",
+            Self::NoRoom => "no room",
             Self::NotAMessage => "not a message",
             Self::SideChain => "side chain",
             Self::TooLong => "too long",
@@ -126,8 +129,8 @@ impl fmt::Display for SkipReason {
 /// Reads transcripts: JSON lines, or one JSON document.
 ///
 /// A file loads as far as it can; what was passed over is counted by reason.
-/// Lines are read one at a time, so that memory holds the messages and one
-/// line; a document is held whole beside them.
+/// Lines are read one at a time, and so are the elements of a document's list,
+/// so that memory holds the messages and one line or element.
 ///
 /// What is read is what a model saw: of a tool's own records, such as token
 /// counts and working folders, nothing is kept.
@@ -213,64 +216,16 @@ impl Importer {
     /// [`Error::is_message`] where no message was found, with line and column
     /// where the JSON is broken, and where the reader fails.
     pub fn read(self, reader: impl BufRead) -> Result<Import> {
-        let failed = |error: io::Error| Error::message(NAME, error.to_string());
         let mut loader = Loader::new(self.format);
-        let mut lines = Lines::new(reader);
-        // Whether a document follows is known only when the first line is read.
-        let Some(first) = lines.next_filled(usize::MAX).map_err(failed)? else {
-            return Err(Error::message(NAME, "there is nothing to read"));
-        };
-        let Line::Text(bytes) = first else {
-            return Err(Error::message(NAME, "the first line is too long"));
-        };
-        let number = lines.number();
         let skip = self.meta.as_ref().map_or(0, |meta| meta.skip);
-        let (text, repaired) = repair(bytes);
-        if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
-            loader.line(number, &text, repaired, skip);
-            drop(text);
-            read_lines(&mut loader, &mut lines, skip).map_err(failed)?;
-        } else {
-            let mut bytes = text.into_bytes();
-            lines.append_rest(&mut bytes).map_err(failed)?;
-            loader.repaired(repaired);
-            read_document(&mut loader, number, bytes, skip)?;
-        }
+        read_any(&mut loader, reader, skip).map_err(failed)?;
         loader.finish(self.meta)
     }
 }
 
-fn read_lines<R: BufRead>(
-    loader: &mut Loader,
-    lines: &mut Lines<R>,
-    skip: usize,
-) -> io::Result<()> {
-    while let Some(line) = lines.next_filled(MAX_MESSAGE)? {
-        match line {
-            Line::Text(bytes) => {
-                let (text, repaired) = repair(bytes);
-                loader.line(lines.number(), &text, repaired, skip);
-            }
-            Line::TooLong => loader.too_long(lines.number()),
-        }
+fn failed(fault: Fault) -> Error {
+    match fault {
+        Fault::Io(error) => Error::message(NAME, error.to_string()),
+        Fault::Syntax(problem) => Error::message(NAME, problem),
     }
-    Ok(())
-}
-
-/// Reads a document of several lines, or else lines of which the first is broken.
-fn read_document(loader: &mut Loader, number: usize, bytes: Vec<u8>, skip: usize) -> Result<()> {
-    let (text, repaired) = repair(bytes);
-    let Err(error) = serde_json::from_str::<&RawValue>(&text) else {
-        loader.line(number, &text, repaired, 0);
-        return Ok(());
-    };
-    let failed = |error: &dyn fmt::Display| Error::message(NAME, error.to_string());
-    let first = text.lines().next().unwrap_or_default().trim();
-    if first.starts_with('[') || first == "{" {
-        return Err(failed(&error));
-    }
-    loader.repaired(repaired);
-    let mut lines = Lines::new(text.as_bytes()).after(number.saturating_sub(1));
-    read_lines(loader, &mut lines, skip).map_err(|error| failed(&error))?;
-    if loader.is_empty() { Err(failed(&error)) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! Tells by its members what a record is.
 
 use super::Format;
-use crate::message::json::{Members, elements, text_of};
+use crate::message::json::{Members, elements, has_too_many_values, text_of};
 
 /// What a JSON object of a transcript is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -101,7 +101,8 @@ fn is_anthropic(members: &Members<'_>) -> bool {
     if !matches!(members.text("role").as_deref(), Some("assistant" | "user")) {
         return false;
     }
-    let blocks = members.get("content").and_then(elements).unwrap_or_default();
+    let content = members.get("content").filter(|it| !has_too_many_values(it.get()));
+    let blocks = content.and_then(elements).unwrap_or_default();
     blocks.into_iter().filter_map(|block| Members::of(block.get())).any(|block| {
         let has = |name: &str| block.get(name).is_some();
         match block.get("type").and_then(text_of).as_deref() {

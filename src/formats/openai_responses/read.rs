@@ -1,5 +1,7 @@
 //! From items to messages.
 
+use std::mem;
+
 use serde_json::value::RawValue;
 
 use super::{ORIGIN, write_message};
@@ -58,6 +60,11 @@ impl Reader {
     pub(crate) fn add(&mut self, message: Message) {
         self.close();
         self.messages.push(message);
+    }
+
+    /// Takes out the messages to which no further item belongs.
+    pub(crate) fn complete(&mut self) -> Vec<Message> {
+        mem::take(&mut self.messages)
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
