@@ -34,6 +34,7 @@ impl Leases for MemoryStore {
         let stored = self.sessions.get_mut(key).filter(|stored| stored.is_held_by(lease, now));
         if let Some(mut stored) = stored {
             stored.end_lease();
+            stored.due.marked = false;
         }
         Ok(())
     }
