@@ -94,7 +94,7 @@ impl Inner {
                 // nothing from one that was created meanwhile.
                 None => inner.store.append(&cell.key, &[]).await?.revision,
             };
-            let limits = inner.own_limits(&options);
+            let limits = inner.limits_with(&options);
             let commit =
                 Commit::on(revision).with_options(options).with_limits(limits).with_pause(pause);
             let result = inner.store.commit(&cell.key, commit).await;

@@ -120,10 +120,9 @@ impl Inner {
         }
     }
 
-    /// What of the limits is another one with these options than without.
-    pub(super) fn own_limits(&self, options: &SessionOptions) -> Limits {
-        let tokens = own_window(options).and_then(|window| self.limits(window).tokens);
-        Limits { tokens, ..Limits::default() }
+    /// The limits of a session with these options.
+    pub(super) fn limits_with(&self, options: &SessionOptions) -> Limits {
+        self.limits(own_window(options).unwrap_or(self.config.context_window))
     }
 
     /// Returns the context window of a session in tokens: its own, that of its

@@ -49,8 +49,8 @@ pub struct Commit {
     pub usage: Option<UsageEvent>,
     /// The lease that must still be valid.
     pub lease: Option<Lease>,
-    /// The session's own limits from now on, if they change: each that is set
-    /// goes before that of [`Leases::claim_due`](crate::Leases::claim_due).
+    /// The session's own limits from now on, if they change; they stand in
+    /// place of those of [`Leases::claim_due`](crate::Leases::claim_due).
     pub limits: Option<Limits>,
 }
 

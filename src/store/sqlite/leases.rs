@@ -54,7 +54,7 @@ impl Write for Ending {
     async fn apply(&self, group: &mut Group<'_>) -> Result<bool, Failure> {
         let sql = group.sql.text(
             "UPDATE {p}sessions SET lease_until = $1, \
-             due = CASE WHEN $1 IS NULL THEN 0 ELSE due END \
+             marked = marked AND $1 IS NOT NULL \
              WHERE key = $2 AND lease_token = $3 AND lease_until > $4",
         );
         let update = sqlx::query(sql)
