@@ -1,12 +1,15 @@
 //! Runs what the fuzzer runs, on the corpus that is kept.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "all of it is a test, also outside of the test functions"
 )]
 
 #[path = "../fuzz/src/lib.rs"]
+#[expect(unreachable_pub, reason = "to the fuzzer it is a crate")]
 mod targets;
 
 use std::fs;

@@ -157,11 +157,13 @@ pub fn histories(bytes: &[u8]) {
             .unwrap();
         for steps in steps.chunks(steps.len().div_ceil(3).max(1)) {
             let added = history.messages.len();
-            steps.iter().for_each(|step| history.grow(*step));
+            for step in steps {
+                history.grow(*step);
+            }
             let new = history.messages.get(added..).unwrap_or_default().to_vec();
             sessions.add_messages("s", new).await.unwrap();
             if keep & 128 == 0 {
-                sessions.compact("s", Compact::now()).await;
+                let _ = sessions.compact("s", Compact::now()).await;
             } else {
                 let _ = sessions.force_compression("s").await;
             }

@@ -68,7 +68,8 @@ pub struct Import {
     /// What was passed over, one entry a reason.
     pub skipped: Vec<Skipped>,
     /// How many lines held NUL bytes, text that is no UTF-8, or halves of
-    /// surrogate pairs, which were taken out or replaced by U+FFFD.
+    /// surrogate pairs, which were taken out or replaced by U+FFFD. A document
+    /// counts as one line.
     pub repaired_lines: usize,
 }
 
@@ -109,7 +110,7 @@ pub enum SkipReason {
     NotAMessage,
     /// It belongs to an agent that this one started.
     SideChain,
-    /// It is longer than 16 MiB.
+    /// It is longer than 16 MiB, or of more than 131,072 values.
     TooLong,
 }
 
@@ -130,7 +131,11 @@ impl fmt::Display for SkipReason {
 ///
 /// A file loads as far as it can; what was passed over is counted by reason.
 /// Lines are read one at a time, and so are the elements of a document's list,
-/// so that memory holds the messages and one line or element.
+/// so that memory holds the messages and one line or element: at most 64 MiB
+/// over what was read. A message takes 56 bytes and its texts, each of at least
+/// 32; where more than a million tiny ones would take more than that, the rest
+/// is skipped ([`SkipReason::NoRoom`]). Of a message's spelling (white space,
+/// the order of keys) nothing is kept.
 ///
 /// What is read is what a model saw: of a tool's own records, such as token
 /// counts and working folders, nothing is kept.
