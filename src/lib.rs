@@ -80,7 +80,7 @@ mod usage;
 #[cfg(feature = "providers")]
 pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 pub use crate::{
-    config::{AgentDefaults, SummarizationConfig, Threshold},
+    config::{AgentDefaults, ConfigOverrides, SummarizationConfig, SummaryTemplate, Threshold},
     context::{
         Body, Budget, CachePoints, Context, OpenCall, Provider, Request, Step, SummaryRole,
         Violation, validate, validate_messages,
@@ -113,7 +113,7 @@ pub use crate::{
     summarize::{
         ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,
         SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
-        SummaryTemplate, build_summarization_prompt, summarize_fn,
+        build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::TokenUsage,
