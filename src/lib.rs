@@ -84,7 +84,7 @@ pub use crate::store::conformance;
 #[cfg(feature = "sqlite")]
 pub use crate::store::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::{
-    config::{AgentDefaults, SummarizationConfig, Threshold},
+    config::{AgentDefaults, ConfigOverrides, SummarizationConfig, SummaryTemplate, Threshold},
     context::{
         Body, Budget, CachePoints, Context, OpenCall, Provider, Request, Step, SummaryRole,
         Violation, validate, validate_messages,
@@ -118,7 +118,7 @@ pub use crate::{
     summarize::{
         ExtractiveSummarizer, Fallback, LlmSummarizer, Redactor, SecretPatterns, SummarizeError,
         SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
-        SummaryTemplate, build_summarization_prompt, summarize_fn,
+        build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
     usage::{Cost, Counter, TokenUsage, UsageEvent, UsageKind, UsageOutcome, UsageTotals},

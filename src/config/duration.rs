@@ -46,6 +46,32 @@ pub(super) fn serialize<S: Serializer>(duration: &Duration, s: S) -> Result<S::O
     s.serialize_str(&format(*duration))
 }
 
+/// An optional duration as the text that [`format`] writes.
+pub(super) mod option {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    #[expect(clippy::ref_option, reason = "serde calls it with a reference")]
+    pub(in super::super) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => super::serialize(duration, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        let unreadable = || D::Error::custom(format!("{text:?} is no duration such as \"120s\""));
+        super::parse(&text).ok_or_else(unreadable).map(Some)
+    }
+}
+
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> Option<(&str, &str)> {
     text.split_at_checked(text.find(|c| !belongs(c)).unwrap_or(text.len()))
 }

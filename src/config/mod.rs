@@ -9,13 +9,16 @@ mod layer;
 mod load;
 mod models;
 mod node;
+mod overrides;
 mod rule;
 mod setters;
 mod suggest;
 mod summarization;
+mod template;
 mod threshold;
 
 pub(crate) use self::models::context_window;
 pub use self::{
-    agent_defaults::AgentDefaults, summarization::SummarizationConfig, threshold::Threshold,
+    agent_defaults::AgentDefaults, overrides::ConfigOverrides, summarization::SummarizationConfig,
+    template::SummaryTemplate, threshold::Threshold,
 };

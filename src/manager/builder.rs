@@ -1,6 +1,7 @@
 //! Puts a manager together.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Arc, atomic::AtomicU64},
     time::SystemTime,
@@ -51,6 +52,7 @@ use crate::{
 pub struct SessionManagerBuilder {
     store: Option<Arc<dyn SessionStore>>,
     summarizer: Option<Arc<dyn Summarizer>>,
+    named: BTreeMap<String, Arc<dyn Summarizer>>,
     config: SummarizationConfig,
     counter: Option<Arc<dyn TokenCounter>>,
     clock: Option<Arc<dyn Fn() -> SystemTime + Send + Sync>>,
@@ -79,6 +81,35 @@ impl SessionManagerBuilder {
     /// Sets what writes summaries.
     pub fn summarizer(mut self, summarizer: impl Summarizer) -> Self {
         self.summarizer = Some(Arc::new(summarizer));
+        self
+    }
+
+    /// Adds a summarizer that sessions can be
+    /// [configured](SessionManager::configure) to use by this name; the others
+    /// use the one that [`summarizer`](Self::summarizer) sets.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> session_compaction::Result<()> {
+    /// use session_compaction::{ExtractiveSummarizer, SessionManager, SessionOptions};
+    ///
+    /// let sessions = SessionManager::builder()
+    ///     .summarizer_named("cheap", ExtractiveSummarizer::default())
+    ///     .build()?;
+    /// sessions.configure("chat", SessionOptions::new().summarizer("cheap")).await?;
+    /// let unknown = sessions.configure("chat", SessionOptions::new().summarizer("best")).await;
+    /// assert!(unknown.unwrap_err().is_config());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn summarizer_named(
+        mut self,
+        name: impl Into<String>,
+        summarizer: impl Summarizer,
+    ) -> Self {
+        self.named.insert(name.into(), Arc::new(summarizer));
         self
     }
 
@@ -198,6 +229,7 @@ impl SessionManagerBuilder {
         Ok(SessionManager(Arc::new(Inner {
             store,
             summarizer: self.summarizer,
+            named: self.named,
             config,
             counter,
             clock,
@@ -222,6 +254,7 @@ impl Default for SessionManagerBuilder {
         Self {
             store: None,
             summarizer: None,
+            named: BTreeMap::new(),
             config: SummarizationConfig::default(),
             counter: None,
             clock: None,
@@ -242,6 +275,7 @@ impl fmt::Debug for SessionManagerBuilder {
         f.debug_struct("SessionManagerBuilder")
             .field("store", &self.store)
             .field("summarizer", &self.summarizer)
+            .field("named", &self.named)
             .field("config", &self.config)
             .field("counter", &self.counter)
             .field("redactor", &self.redactor)

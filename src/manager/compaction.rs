@@ -8,13 +8,13 @@ use tokio::{
 };
 
 use super::{
-    Compaction, Inner, Outcome, Report, SessionManager,
+    Compaction, Inner, Outcome, Report,
     cell::Cell,
     claim::Claim,
     lease::Held,
     log::label,
-    planned::Planned,
-    trigger::{When, measured},
+    planned::{Planned, largest_message},
+    trigger::{limits, measured},
     view::view,
 };
 use crate::{
@@ -32,77 +32,6 @@ use crate::{
     usage::UsageEvent,
 };
 
-/// How a host asks for a compaction.
-///
-/// # Example
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> session_compaction::Result<()> {
-/// use session_compaction::{Compact, ExtractiveSummarizer, Message, SessionManager};
-///
-/// let sessions =
-///     SessionManager::builder().summarizer(ExtractiveSummarizer::default()).build()?;
-/// for n in 0..30 {
-///     sessions.add_message("chat", Message::user(format!("Order {n} was shipped on Monday."))).await?;
-/// }
-/// let report = sessions.compact("chat", Compact::if_due()).await;
-/// println!("{report}");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Compact {
-    when: When,
-    target: Option<u64>,
-}
-
-impl Compact {
-    /// Where the thresholds say so.
-    #[must_use]
-    pub const fn if_due() -> Self {
-        Self { when: When::Due, target: None }
-    }
-
-    /// Whatever the thresholds, the pause and `enabled` say, where a cut helps.
-    #[must_use]
-    pub const fn now() -> Self {
-        Self { when: When::Now, target: None }
-    }
-
-    /// Until summary and history take at most so many tokens, in place of the
-    /// configured number of messages to keep. The newest messages get as large
-    /// a part of them as they are of the whole, at most a quarter; the rest is
-    /// for the summary, if `summary_max_tokens` allows. What must be kept
-    /// (system and pinned messages, the newest user message, open tool calls
-    /// and what follows them) comes first, also where it alone is above the
-    /// target: the summary then takes at most a quarter of it.
-    #[must_use]
-    pub const fn to_tokens(mut self, tokens: u64) -> Self {
-        self.target = Some(tokens);
-        self
-    }
-}
-
-impl SessionManager {
-    /// Compacts a session and waits for the end. Joins a compaction that is
-    /// running already.
-    ///
-    /// # Cancel safety
-    ///
-    /// A dropped future leaves the compaction running in the background.
-    pub async fn compact(&self, key: &str, how: Compact) -> Report {
-        match self.begin(key, how).await {
-            Outcome::Started(handle) | Outcome::InFlight(handle) => handle.await,
-            outcome => Report::NotStarted(Box::new(outcome)),
-        }
-    }
-
-    pub(super) async fn begin(&self, key: &str, how: Compact) -> Outcome {
-        self.start(key, how.when, how.target, None).await
-    }
-}
-
 /// A compaction that was started.
 pub(super) struct Job {
     pub(super) cell: Arc<Cell>,
@@ -111,6 +40,8 @@ pub(super) struct Job {
     pub(super) trigger: Option<Trigger>,
     /// How many tokens may be left, where the host said so.
     pub(super) target: Option<u64>,
+    /// What the summary should dwell on, where the host said so.
+    pub(super) focus: Option<Arc<str>>,
 }
 
 /// A summary that passed, and where it goes.
@@ -193,7 +124,7 @@ impl Job {
     /// Asks the summarizer, in a task of its own and until the deadline. No
     /// lock is held.
     async fn ask(&self, inner: &Inner, planned: &Planned) -> Result<Answer, Report> {
-        let config = &inner.config;
+        let config = &planned.config;
         let session_chars: u64 = planned.snapshot.entries().map(|entry| entry.size.chars).sum();
         tracing::info!(
             session_chars,
@@ -215,6 +146,7 @@ impl Job {
                 .snapshot
                 .summary()
                 .map(|summary| summary.text.as_str().into()),
+            focus: self.focus.clone(),
             max_tokens: planned.bound,
             temperature: config.summary_temperature,
             deadline: config.timeout,
@@ -224,7 +156,7 @@ impl Job {
         };
         let bounds = Bounds {
             batch: config.multi_part_batch_threshold,
-            message: inner.largest_message(planned.window),
+            message: largest_message(config, planned.window),
             // An eighth for what the host's own prompt says.
             input: planned.window / 8 * 7,
         };
@@ -256,7 +188,7 @@ impl Job {
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
             .with_lease(lease)
-            .with_pause(inner.pause_after(&planned, &done))
+            .with_pause(pause_after(&planned, &done))
             .with_usage(inner.usage_event(&view, &done));
         match inner.commit(&self.cell, commit, &view, sent, Change::Compacted).await {
             Ok(true) => {
@@ -327,20 +259,6 @@ impl Job {
 }
 
 impl Inner {
-    /// Where a compaction leaves the session above a threshold, none is tried
-    /// until it has grown.
-    fn pause_after(&self, planned: &Planned, done: &Compaction) -> Option<Pause> {
-        let window = planned.snapshot.entries().skip(planned.split.cut);
-        let left = window.fold((0, 0), |(messages, chars): (u64, u64), entry: &Entry| {
-            (messages + 1, chars.saturating_add(entry.size.chars))
-        });
-        let tokens = done.tokens_after.saturating_add(planned.base.count());
-        let measured = plan::Measured { messages: left.0, chars: left.1, tokens };
-        let trigger = self.limits(planned.window).exceeded_by(&measured)?;
-        let reason = format!("a compaction left the session above its threshold: {trigger}");
-        Some(Pause::new(grown(measured.tokens), reason))
-    }
-
     fn usage_event(&self, view: &View, done: &Compaction) -> UsageEvent {
         UsageEvent {
             summarizer: view
@@ -374,6 +292,20 @@ impl Inner {
         let now = (self.clock)().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         u64::try_from(now.saturating_add(from_now).as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// Where a compaction leaves the session above a threshold, none is tried
+/// until it has grown.
+fn pause_after(planned: &Planned, done: &Compaction) -> Option<Pause> {
+    let window = planned.snapshot.entries().skip(planned.split.cut);
+    let left = window.fold((0, 0), |(messages, chars): (u64, u64), entry: &Entry| {
+        (messages + 1, chars.saturating_add(entry.size.chars))
+    });
+    let tokens = done.tokens_after.saturating_add(planned.base.count());
+    let measured = plan::Measured { messages: left.0, chars: left.1, tokens };
+    let trigger = limits(&planned.config, planned.window).exceeded_by(&measured)?;
+    let reason = format!("a compaction left the session above its threshold: {trigger}");
+    Some(Pause::new(grown(measured.tokens), reason))
 }
 
 /// A tenth more than now.

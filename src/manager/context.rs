@@ -75,7 +75,8 @@ impl Inner {
     }
 
     pub(super) fn room(&self, session: &Session) -> Room {
-        let (window, reserve) = (self.window(session), self.config.output_reserve);
+        let reserve = self.config_of(&session.options()).output_reserve;
+        let window = self.window(session);
         Room { window, reserve, excess: session.excess() }
     }
 

@@ -141,7 +141,7 @@ impl Events {
 
     /// Tells how a compaction ended, except where none was begun.
     pub(super) fn reported(&self, key: &SessionKey, report: &Report) {
-        if matches!(report, Report::NotStarted(_)) {
+        if matches!(report, Report::NotStarted(_) | Report::StillRunning(_)) {
             return;
         }
         self.emit(key, || match report {
@@ -156,9 +156,10 @@ impl Events {
                 latency: done.latency,
             },
             Report::Failed(error) => EventKind::Failed { why: error.name() },
-            Report::NothingToGain { .. } | Report::Skipped(_) | Report::NotStarted(_) => {
-                EventKind::NoProgress
-            }
+            Report::NothingToGain { .. }
+            | Report::Skipped(_)
+            | Report::NotStarted(_)
+            | Report::StillRunning(_) => EventKind::NoProgress,
             Report::Rejected { why } => EventKind::Rejected { why: why.name() },
             Report::Stale => EventKind::Stale,
             Report::Unavailable(_) => EventKind::Failed { why: "store" },

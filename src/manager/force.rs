@@ -85,7 +85,12 @@ impl SessionManager {
     /// ```
     pub async fn force_compression(&self, key: &str) -> Result<Forced> {
         let cell = self.0.cell(&SessionKey::new(key)?);
-        let forced = self.0.force(&cell, self.0.config.force_compression_min_messages, true).await;
+        let forced = async {
+            let options = self.0.with(&cell, |session| session.options()).await?;
+            let min = self.0.config_of(&options).force_compression_min_messages;
+            self.0.force(&cell, min, true).await
+        };
+        let forced = forced.await;
         self.0.release(cell);
         forced
     }

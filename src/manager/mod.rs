@@ -4,6 +4,7 @@ mod append;
 mod builder;
 mod cell;
 mod claim;
+mod compact;
 mod compaction;
 mod context;
 mod detached;
@@ -30,6 +31,7 @@ mod view;
 mod worker;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     ops::Range,
     sync::{Arc, atomic::AtomicU64},
@@ -43,7 +45,7 @@ pub use self::{
     append::Appended,
     builder::SessionManagerBuilder,
     claim::CompactionHandle,
-    compaction::Compact,
+    compact::Compact,
     force::Forced,
     fresh::Consistency,
     list::{Compacted, compact_messages},
@@ -105,6 +107,8 @@ pub struct SessionManager(Arc<Inner>);
 struct Inner {
     store: Arc<dyn SessionStore>,
     summarizer: Option<Arc<dyn Summarizer>>,
+    /// Those that a session's options can name.
+    named: BTreeMap<String, Arc<dyn Summarizer>>,
     config: SummarizationConfig,
     counter: Arc<dyn TokenCounter>,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
@@ -191,6 +195,7 @@ impl fmt::Debug for SessionManager {
         f.debug_struct("SessionManager")
             .field("store", &self.0.store)
             .field("summarizer", &self.0.summarizer)
+            .field("named", &self.0.named)
             .field("config", &self.0.config)
             .field("counter", &self.0.counter)
             .field("redactor", &self.0.redactor)

@@ -64,6 +64,12 @@ pub enum Outcome {
     Started(CompactionHandle),
     /// The store could not say how large the session is, or the key is none.
     Unavailable(Error),
+    /// The session's options name a summarizer that the manager was not built
+    /// with.
+    UnknownSummarizer {
+        /// The name.
+        name: String,
+    },
 }
 
 impl fmt::Display for Outcome {
@@ -82,11 +88,16 @@ impl fmt::Display for Outcome {
                 None => f.write_str("a compaction was started"),
             },
             Self::Unavailable(error) => write!(f, "the session cannot be read: {error}"),
+            Self::UnknownSummarizer { name } => write!(
+                f,
+                "the session asks for the summarizer {name:?}, which the manager was not built with"
+            ),
         }
     }
 }
 
-/// How a compaction ended. All but [`Report::Applied`] changed nothing.
+/// How a compaction ended. All but [`Report::Applied`] changed nothing; what
+/// is [still running](Report::StillRunning) may yet.
 ///
 /// # Example
 ///
@@ -129,6 +140,9 @@ pub enum Report {
     Skipped(Skip),
     /// The session was rewritten, cleared or removed meanwhile.
     Stale,
+    /// It did not end [within](crate::Compact::within) the time that the host
+    /// gave it, and runs on.
+    StillRunning(CompactionHandle),
     /// The store failed.
     Unavailable(Error),
 }
@@ -161,6 +175,7 @@ impl fmt::Display for Report {
             Self::Rejected { why } => write!(f, "the answer was refused: {why}"),
             Self::Skipped(skip) => write!(f, "nothing to compact: {skip}"),
             Self::Stale => f.write_str("the session changed meanwhile; nothing was applied"),
+            Self::StillRunning(_) => f.write_str("the compaction is still running"),
             Self::Unavailable(error) => write!(f, "the store failed: {error}"),
         }
     }

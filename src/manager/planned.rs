@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Compaction, Inner, Report, cell::Cell, view::out_of_reach};
+use super::{Compaction, Inner, Report, cell::Cell, trigger::limits, view::out_of_reach};
 use crate::{
+    config::SummarizationConfig,
     message::Message,
     plan::{self, Boundary, Keep, Skip, Split, SplitInput},
     session::{Dropped, Session, SessionKey, SessionOptions, Size, Snapshot, StoredSummary, View},
@@ -16,6 +17,8 @@ use crate::{
 pub(super) struct Planned {
     pub(super) snapshot: Snapshot,
     pub(super) options: Arc<SessionOptions>,
+    /// What holds for this session.
+    pub(super) config: SummarizationConfig,
     /// The context window, and what requests take of it beside history and
     /// summary.
     pub(super) window: u64,
@@ -50,15 +53,17 @@ impl Inner {
         let before = self.sent(&snapshot)
             + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
         let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
+        let config = self.config_of(&options).into_owned();
         let (split, bound) = match target.map(Tokens::from_tokens) {
             None => {
-                let limit = self.limits(window).tokens.filter(|_| obey).map(Tokens::from_tokens);
-                self.split(&snapshot, &messages, &sizes, limit, base)
+                let limit =
+                    limits(&config, window).tokens.filter(|_| obey).map(Tokens::from_tokens);
+                self.split(&config, &snapshot, &messages, &sizes, (limit, base))
             }
             Some(target) if before <= target => {
                 Err(Skip::AlreadyFits { tokens: before.count(), target: target.count() })
             }
-            Some(target) => self.split_to(&snapshot, &messages, &sizes, target),
+            Some(target) => self.split_to(&config, &snapshot, &messages, &sizes, target),
         }
         .map_err(Report::Skipped)?;
         let owed = self.owed(&cell.key, &snapshot).await?;
@@ -70,6 +75,7 @@ impl Inner {
         Ok(Planned {
             snapshot,
             options,
+            config,
             window,
             base,
             split,
@@ -104,13 +110,12 @@ impl Inner {
     /// Decides where to cut. A cut that would leave more than the limit is none.
     fn split(
         &self,
+        config: &SummarizationConfig,
         snapshot: &Snapshot,
         messages: &[Arc<Message>],
         sizes: &[Size],
-        limit: Option<Tokens>,
-        base: Tokens,
+        (limit, base): (Option<Tokens>, Tokens),
     ) -> Result<(Split, u64), Skip> {
-        let config = &self.config;
         let all = sizes.iter().map(|size| size.tokens).sum();
         let split = plan::split(&SplitInput {
             messages,
@@ -123,10 +128,10 @@ impl Inner {
             boundary: Boundary::Turn,
             limit,
             base,
-            bound: Tokens::from_tokens(self.summary_bound(all)),
+            bound: Tokens::from_tokens(summary_bound(config, all)),
             floor: self.fence(),
         })?;
-        let bound = self.summary_bound(tokens(sizes, &split.replaced));
+        let bound = summary_bound(config, tokens(sizes, &split.replaced));
         Ok((split, bound))
     }
 
@@ -140,6 +145,7 @@ impl Inner {
     /// size, which the tightest target can afford least.
     fn split_to(
         &self,
+        config: &SummarizationConfig,
         snapshot: &Snapshot,
         messages: &[Arc<Message>],
         sizes: &[Size],
@@ -167,19 +173,13 @@ impl Inner {
             };
             let kept = all - tokens(sizes, &split.replaced) + self.fence();
             let room = (target - kept).count();
-            let bound = room.max(least).min(self.config.summary_max_tokens);
+            let bound = room.max(least).min(config.summary_max_tokens);
             best = Ok((split, bound));
             if room >= least {
                 break;
             }
         }
         best
-    }
-
-    /// The largest summary that is asked for in place of so many tokens: half
-    /// of them, and at least 64.
-    fn summary_bound(&self, replaced: Tokens) -> u64 {
-        self.config.summary_max_tokens.min((replaced.count() / 2).max(LEAST_SUMMARY))
     }
 
     /// What an empty summary takes.
@@ -190,23 +190,30 @@ impl Inner {
     pub(super) fn sent(&self, snapshot: &Snapshot) -> Tokens {
         guard::sent_tokens(snapshot.summary(), snapshot.dropped(), &*self.counter)
     }
-
-    pub(super) fn largest_message(&self, window: u64) -> Tokens {
-        let window = Tokens::from_tokens(window).as_units();
-        // The ratio is between 0 and 1: the product is in range, and a fraction
-        // of a unit is of no account.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_precision_loss,
-            clippy::cast_sign_loss,
-            reason = "see above"
-        )]
-        Tokens::from_units((window as f64 * self.config.max_single_msg_token_ratio) as u64)
-    }
 }
 
 /// A summary of fewer tokens is not asked for.
 const LEAST_SUMMARY: u64 = 64;
+
+/// The largest summary that is asked for in place of so many tokens: half of
+/// them, and at least 64.
+fn summary_bound(config: &SummarizationConfig, replaced: Tokens) -> u64 {
+    config.summary_max_tokens.min((replaced.count() / 2).max(LEAST_SUMMARY))
+}
+
+/// The largest message that a summarizer is shown whole.
+pub(super) fn largest_message(config: &SummarizationConfig, window: u64) -> Tokens {
+    let window = Tokens::from_tokens(window).as_units();
+    // The ratio is between 0 and 1: the product is in range, and a fraction of
+    // a unit is of no account.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "see above"
+    )]
+    Tokens::from_units((window as f64 * config.max_single_msg_token_ratio) as u64)
+}
 
 fn tokens(sizes: &[Size], indexes: &[usize]) -> Tokens {
     indexes.iter().filter_map(|index| sizes.get(*index)).map(|size| size.tokens).sum()

@@ -60,7 +60,7 @@ impl SessionManager {
     /// # }
     /// ```
     pub fn prepare<'a>(&'a self, key: &'a str, request: &'a Request) -> Prepare<'a> {
-        Prepare { sessions: self, key, request, within: self.0.config.timeout }
+        Prepare { sessions: self, key, request, within: None }
     }
 
     /// Takes the steps from a context that does not fit to one that does.
@@ -68,14 +68,16 @@ impl SessionManager {
         &self,
         cell: &Arc<Cell>,
         request: &Request,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<(Snapshot, Context)> {
-        let deadline = Instant::now() + within;
+        let begun = Instant::now();
         let (mut snapshot, mut context) = self.0.made(cell, request).await?;
         if context.fits() {
             return Ok((snapshot, context));
         }
         self.reducible(&cell.key, &snapshot, &context, request)?;
+        let options = self.0.with(cell, |session| session.options()).await?;
+        let deadline = begun + within.unwrap_or(self.0.config_of(&options).timeout);
         let mut steps = Vec::new();
         let mut again = true;
         while again && !context.fits() {
@@ -108,9 +110,10 @@ impl SessionManager {
 
     /// Waits for one compaction; true where another one may help.
     async fn wait_for_compaction(&self, key: &str, deadline: Instant) -> (Step, bool) {
-        let mut outcome = self.begin(key, Compact::if_due()).await;
-        if matches!(outcome, Outcome::BelowThreshold { .. }) {
-            outcome = self.begin(key, Compact::now()).await;
+        let mut outcome = self.start(key, Compact::if_due(), None).await;
+        // A context is wanted now: it cannot wait for another process.
+        if matches!(outcome, Outcome::BelowThreshold { .. } | Outcome::Deferred) {
+            outcome = self.start(key, Compact::now(), None).await;
         }
         let not_compacted = |reason: String| Step::NotCompacted { reason };
         let (handle, joined) = match outcome {
@@ -158,14 +161,14 @@ pub struct Prepare<'a> {
     sessions: &'a SessionManager,
     key: &'a str,
     request: &'a Request,
-    within: Duration,
+    within: Option<Duration>,
 }
 
 impl Prepare<'_> {
     /// Sets how long a compaction is waited for; the configured `timeout`
     /// unless it is called.
     pub const fn within(mut self, duration: Duration) -> Self {
-        self.within = duration;
+        self.within = Some(duration);
         self
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Inner, Outcome, RunIn, SessionManager, cell::Cell, compaction, lease::Held};
+use super::{Compact, Inner, Outcome, RunIn, SessionManager, cell::Cell, compaction, lease::Held};
 use crate::{
-    config,
+    config::SummarizationConfig,
     error::Result,
     plan::{Limits, Measured, Trigger},
-    session::{Pause, Session, SessionKey, SessionOptions},
+    session::{Pause, Session, SessionKey},
+    summarize::Summarizer,
 };
 
 impl SessionManager {
@@ -28,21 +29,18 @@ impl SessionManager {
     /// A dropped future has started a compaction or not; one that was started
     /// runs on.
     pub async fn maybe_summarize(&self, key: &str) -> Outcome {
-        self.start(key, When::Due, None, None).await
+        self.start(key, Compact::if_due(), None).await
     }
 
-    pub(super) async fn start(
-        &self,
-        key: &str,
-        when: When,
-        target: Option<u64>,
-        held: Option<Held>,
-    ) -> Outcome {
+    pub(super) async fn start(&self, key: &str, how: Compact, held: Option<Held>) -> Outcome {
         let inner = &self.0;
-        if !inner.config.enabled && when == When::Due {
+        // Where no session can have it otherwise, none is looked at.
+        if !inner.config.enabled && how.when == When::Due {
             return Outcome::Disabled;
         }
-        let Some(summarizer) = inner.summarizer.clone() else { return Outcome::NoSummarizer };
+        if inner.summarizer.is_none() && inner.named.is_empty() {
+            return Outcome::NoSummarizer;
+        }
         if inner.claims.are_closed() {
             return Outcome::ShuttingDown;
         }
@@ -51,20 +49,21 @@ impl SessionManager {
             Err(error) => return Outcome::Unavailable(error),
         };
         let cell = inner.cell(&key);
-        let trigger = match inner.due(&cell, when).await {
-            Ok(trigger) => trigger,
+        let (trigger, summarizer) = match inner.due(&cell, how.when).await {
+            Ok(due) => due,
             Err(outcome) => {
                 inner.release(cell);
                 return outcome;
             }
         };
-        if inner.run_in == RunIn::Elsewhere && when == When::Due && held.is_none() {
+        if inner.run_in == RunIn::Elsewhere && how.when == When::Due && held.is_none() {
             return inner.defer(&key).await;
         }
         match inner.claims.claim(&key, trigger) {
             Err(handle) => Outcome::InFlight(handle),
             Ok((claim, handle)) => {
-                let job = compaction::Job { cell, summarizer, trigger, target };
+                let Compact { target, focus, .. } = how;
+                let job = compaction::Job { cell, summarizer, trigger, target, focus };
                 let (told, begun) = oneshot::channel();
                 let task = inner.runtime.spawn(job.run(Arc::clone(inner), claim, held, told));
                 handle.runs_as(task.abort_handle());
@@ -85,18 +84,30 @@ pub(super) enum When {
 }
 
 impl Inner {
-    /// What makes a compaction due, or the outcome where none is started.
-    async fn due(&self, cell: &Cell, when: When) -> Result<Option<Trigger>, Outcome> {
+    /// What makes a compaction due, and who writes the summary; or the outcome
+    /// where none is started.
+    async fn due(
+        &self,
+        cell: &Cell,
+        when: When,
+    ) -> Result<(Option<Trigger>, Arc<dyn Summarizer>), Outcome> {
         self.freshen(cell).await.map_err(Outcome::Unavailable)?;
         let look = |session: &mut Session| {
-            (measured(session), self.window(session), session.pause().cloned())
+            let options = session.options();
+            let config = self.config_of(&options);
+            let limits = limits(&config, self.window(session));
+            (config.enabled, limits, measured(session), session.pause().cloned(), options)
         };
-        let (measured, window, pause) =
+        let (enabled, limits, measured, pause, options) =
             self.with(cell, look).await.map_err(Outcome::Unavailable)?;
-        if when == When::Now {
-            return Ok(None);
+        if !enabled && when == When::Due {
+            return Err(Outcome::Disabled);
         }
-        let Some(trigger) = self.limits(window).exceeded_by(&measured) else {
+        let summarizer = self.summarizer_of(&options)?;
+        if when == When::Now {
+            return Ok((None, summarizer));
+        }
+        let Some(trigger) = limits.exceeded_by(&measured) else {
             return Err(Outcome::BelowThreshold { measured });
         };
         match pause {
@@ -104,38 +115,20 @@ impl Inner {
                 let Pause { until, reason, .. } = pause;
                 Err(Outcome::Paused { until, reason })
             }
-            _ => Ok(Some(trigger)),
+            _ => Ok((Some(trigger), summarizer)),
         }
-    }
-
-    pub(super) fn limits(&self, window: u64) -> Limits {
-        let config = &self.config;
-        Limits {
-            messages: config.message_threshold.limit(),
-            chars: config.threshold_chars.limit(),
-            tokens: config.token_percent.limit().map(|percent| {
-                let share = u128::from(window) * u128::from(percent) / 100;
-                u64::try_from(share).unwrap_or(u64::MAX)
-            }),
-        }
-    }
-
-    /// The limits of a session with these options.
-    pub(super) fn limits_with(&self, options: &SessionOptions) -> Limits {
-        self.limits(own_window(options).unwrap_or(self.config.context_window))
-    }
-
-    /// Returns the context window of a session in tokens: its own, that of its
-    /// model, or the configured one; less where a provider has refused so much.
-    pub(super) fn window(&self, session: &Session) -> u64 {
-        let window = own_window(&session.options()).unwrap_or(self.config.context_window);
-        session.ceiling().map_or(window, |ceiling| window.min(ceiling))
     }
 }
 
-/// The context window that options name, by itself or by their model.
-fn own_window(options: &SessionOptions) -> Option<u64> {
-    options.context_window.or_else(|| config::context_window(options.model.as_deref()?))
+pub(super) fn limits(config: &SummarizationConfig, window: u64) -> Limits {
+    Limits {
+        messages: config.message_threshold.limit(),
+        chars: config.threshold_chars.limit(),
+        tokens: config.token_percent.limit().map(|percent| {
+            let share = u128::from(window) * u128::from(percent) / 100;
+            u64::try_from(share).unwrap_or(u64::MAX)
+        }),
+    }
 }
 
 pub(super) fn measured(session: &Session) -> Measured {

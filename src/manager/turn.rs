@@ -110,8 +110,7 @@ impl Turn {
                 return Ok(context);
             }
         }
-        let timeout = inner.config.timeout;
-        let (snapshot, context) = self.sessions.fit(&self.cell, request, timeout).await?;
+        let (snapshot, context) = self.sessions.fit(&self.cell, request, None).await?;
         self.held = Some(snapshot);
         self.takes = Some(context.takes());
         Ok(context)

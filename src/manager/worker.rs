@@ -5,9 +5,9 @@ use std::{fmt, future::Future, time::Duration};
 use tokio::time::sleep;
 
 use super::{
-    Inner, Outcome, Report, SessionManager, Shutdown,
+    Compact, Inner, Outcome, Report, SessionManager, Shutdown,
     lease::{Held, TTL},
-    trigger::When,
+    trigger::limits,
 };
 use crate::{
     error::{Error, Result},
@@ -89,7 +89,7 @@ impl SessionManager {
         if inner.claims.are_closed() {
             return Ok(Vec::new());
         }
-        let limits = inner.limits(inner.config.context_window);
+        let limits = limits(&inner.config, inner.config.context_window);
         let due = inner.leases()?.claim_due(&inner.holder, TTL, &limits, at_most).await?;
         let mut begun = Vec::with_capacity(due.len());
         for (key, lease) in due {
@@ -113,7 +113,7 @@ impl SessionManager {
         if let Err(error) = self.refresh(key).await {
             return Outcome::Unavailable(error);
         }
-        self.start(key, When::Due, None, Some(held)).await
+        self.start(key, Compact::if_due(), Some(held)).await
     }
 }
 

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::{
     Redactor, SecretPatterns, SummarizeError, Summarizer, Summary, SummaryPart, SummaryRequest,
-    SummaryTemplate, breaker::Breaker, extractive, guard, prompt::Wanted, redact, transcript,
+    breaker::Breaker, excerpt, extractive, guard, prompt::Wanted, redact, transcript,
 };
 use crate::{
-    config::SummarizationConfig,
+    config::{SummarizationConfig, SummaryTemplate},
     provider::{ChatRequest, LlmProvider, ProviderError, ProviderErrorKind},
     tokens::{ByteEstimate, TokenCounter, Tokens},
     usage::TokenUsage,
@@ -26,7 +26,8 @@ use crate::{
 ///
 /// # Default
 ///
-/// - template: [`SummaryTemplate::Concise`]
+/// - template: [`SummaryTemplate::Concise`], or the session's own
+///   ([`SessionOptions::template`](crate::SessionOptions::template))
 /// - window: the model's, where its name is known, else 8,192 tokens
 /// - language: the conversation's; its name is given to the model where it is clear
 /// - facts: missing identifiers are added as a list headed `Facts:`
@@ -185,8 +186,21 @@ impl<P: LlmProvider> LlmSummarizer<P> {
             headings: &self.headings,
             language: self.language.as_deref(),
             detected: None,
+            focus: None,
             part,
             max_tokens,
+        }
+    }
+
+    /// The session's own template where it has one. The host's headings are
+    /// those of this summarizer's.
+    fn wanted_of<'a>(&'a self, request: &'a SummaryRequest) -> Wanted<'a> {
+        let wanted = self.wanted(request.part, request.max_tokens);
+        match &request.options.template {
+            Some(template) if *template != self.template => {
+                Wanted { template, headings: &[], ..wanted }
+            }
+            _ => wanted,
         }
     }
 
@@ -197,7 +211,7 @@ impl<P: LlmProvider> LlmSummarizer<P> {
         correction: Option<&SummarizeError>,
     ) -> Result<ChatRequest, SummarizeError> {
         let detected = extractive::sure_language(&request.messages);
-        let wanted = Wanted { detected, ..self.wanted(request.part, request.max_tokens) };
+        let wanted = Wanted { detected, ..self.wanted_of(request) };
         let mut system = wanted.instructions();
         if let Some(error) = correction {
             system.push_str(&correction_for(error));
@@ -219,6 +233,8 @@ impl<P: LlmProvider> LlmSummarizer<P> {
         let background = self.system_prompt.as_deref().map(clean);
         let lines = transcript::lines(&messages, request.part);
         let record = transcript::fenced(existing.as_deref(), background.as_deref(), &lines);
+        let focus = request.focus.as_deref().map(|focus| excerpt::ends(&clean(focus), FOCUS));
+        let wanted = Wanted { focus: focus.as_deref(), ..wanted };
         let user = format!("{record}\n\n{}", wanted.task());
 
         let counter = &*request.counter;
@@ -263,10 +279,10 @@ impl<P: LlmProvider> LlmSummarizer<P> {
             }
         };
         *usage = response.usage.into_iter().chain(*usage).reduce(|a, b| a + b);
-        let language = self.language.as_deref();
+        let Wanted { template, headings, language, .. } = self.wanted_of(request);
         let headings = match request.part {
             SummaryPart::Part { .. } => Vec::new(),
-            _ => self.template.required(&self.headings, language),
+            _ => template.required(headings, language),
         };
         let rules = guard::Rules {
             max_tokens: request.max_tokens,
@@ -333,6 +349,9 @@ impl<P: LlmProvider> Summarizer for LlmSummarizer<P> {
         &self.name
     }
 }
+
+/// At most so many characters of what a summary should dwell on are shown.
+const FOCUS: usize = 1_000;
 
 /// What is said of a bad answer. It does not quote it: a model that reads its
 /// own refusal refuses again.

@@ -27,7 +27,7 @@ pub use self::{
     extractive::ExtractiveSummarizer,
     fallback::Fallback,
     llm::LlmSummarizer,
-    prompt::{SummaryTemplate, build_summarization_prompt},
+    prompt::build_summarization_prompt,
     redact::{Redactor, SecretPatterns},
     request::{SummaryPart, SummaryRequest},
 };

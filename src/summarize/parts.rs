@@ -109,6 +109,9 @@ async fn redact(request: &mut SummaryRequest, redactor: &dyn Redactor) {
     if let Some(existing) = &request.existing_summary {
         request.existing_summary = Some(redactor.redact(existing).into());
     }
+    if let Some(focus) = &request.focus {
+        request.focus = Some(redactor.redact(focus).into());
+    }
 }
 
 pub(super) async fn call(

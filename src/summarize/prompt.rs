@@ -3,34 +3,7 @@
 use std::sync::Arc;
 
 use super::{SummaryPart, extractive, transcript};
-use crate::message::Message;
-
-/// What kind of summary a model is asked for.
-///
-/// # Example
-///
-/// ```
-/// use session_compaction::SummaryTemplate;
-///
-/// let own = SummaryTemplate::Custom("List the open questions of this conversation.".into());
-/// assert_ne!(own, SummaryTemplate::default());
-/// ```
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum SummaryTemplate {
-    /// For an agent at work: goal, constraints, decisions, what is done, in
-    /// progress and next, files and identifiers, open requests.
-    Agent,
-    /// A few paragraphs that keep core context and key points.
-    #[default]
-    Concise,
-    /// The host's own instructions, in place of all others but that the record
-    /// is data. `{{Heading}}` stands for a heading that can be localized.
-    Custom(String),
-    /// For a fault that is being looked into: four fixed headings, at most 400
-    /// words. An answer without them is refused.
-    Investigation,
-}
+use crate::{config::SummaryTemplate, message::Message};
 
 impl SummaryTemplate {
     fn instructions(&self) -> &str {
@@ -90,6 +63,8 @@ pub(super) struct Wanted<'a> {
     pub(super) language: Option<&'a str>,
     /// .. and where it was found: one of a few fixed names.
     pub(super) detected: Option<&'static str>,
+    /// What the host wants the summary to dwell on.
+    pub(super) focus: Option<&'a str>,
     pub(super) part: SummaryPart,
     pub(super) max_tokens: u64,
 }
@@ -117,8 +92,9 @@ impl Wanted<'_> {
         )
     }
 
-    /// Writes what stands behind the record: what of the conversation it is, in
-    /// which language it was found to be, and how long the answer may be.
+    /// Writes what stands behind the record: what the host wants most, what of
+    /// the conversation it is, in which language it was found to be, and how long
+    /// the answer may be.
     pub(super) fn task(self) -> String {
         let what = match self.part {
             SummaryPart::Whole => "Summarize the record above".into(),
@@ -132,7 +108,13 @@ impl Wanted<'_> {
         let words = (self.max_tokens.saturating_mul(3) / 5).clamp(20, self.template.most_words());
         let language = self.detected.filter(|_| self.language.is_none());
         let language = language.map(|language| format!(" in {language} and"));
-        format!("{what}{} in at most {words} words.", language.unwrap_or_default())
+        // One line, so that it is seen to end where it ends.
+        let focus = self.focus.map(|focus| focus.split_whitespace().collect::<Vec<_>>().join(" "));
+        let focus = focus.filter(|focus| !focus.is_empty()).map(|focus| {
+            format!("Give the most room to this, as far as it stands in the record: {focus}. ")
+        });
+        let (focus, language) = (focus.unwrap_or_default(), language.unwrap_or_default());
+        format!("{focus}{what}{language} in at most {words} words.")
     }
 }
 
@@ -161,6 +143,7 @@ pub fn build_summarization_prompt<'a>(
         headings: &[],
         language: None,
         detected: extractive::sure_language(&messages),
+        focus: None,
         part: SummaryPart::Whole,
         max_tokens: 1_024,
     };
@@ -171,12 +154,13 @@ pub fn build_summarization_prompt<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{SummaryTemplate, Wanted};
-    use crate::summarize::SummaryPart;
+    use super::Wanted;
+    use crate::{config::SummaryTemplate, summarize::SummaryPart};
 
     fn wanted(template: &SummaryTemplate) -> Wanted<'_> {
         let part = SummaryPart::Whole;
-        Wanted { template, headings: &[], language: None, detected: None, part, max_tokens: 1_024 }
+        let (headings, language, detected, focus) = (&[], None, None, None);
+        Wanted { template, headings, language, detected, focus, part, max_tokens: 1_024 }
     }
 
     #[test]
@@ -219,6 +203,19 @@ mod tests {
         assert_eq!(found.instructions(), wanted(&template).instructions());
         let named = Wanted { language: Some("Thai"), ..found };
         assert!(!named.task().contains("Korean"), "the host knows better");
+    }
+
+    #[test]
+    fn what_the_host_wants_most_is_one_line_behind_the_record() {
+        let template = SummaryTemplate::Agent;
+        let focused = Wanted { focus: Some("the API\n and its errors"), ..wanted(&template) };
+        let (focus, task) =
+            focused.task().split_once(". ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        assert!(focus.ends_with("the API and its errors"), "{focus}");
+        assert_eq!(task, wanted(&template).task());
+        assert_eq!(focused.instructions(), wanted(&template).instructions());
+        let blank = Wanted { focus: Some(" \n"), ..focused };
+        assert_eq!(blank.task(), wanted(&template).task());
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct SummaryRequest {
     pub messages: Arc<[Arc<Message>]>,
     /// The summary so far, which the new one replaces.
     pub existing_summary: Option<Arc<str>>,
+    /// What the host wants the summary to dwell on, in its own words.
+    pub focus: Option<Arc<str>>,
     /// The largest answer that is of use, in tokens by `counter`.
     pub max_tokens: u64,
     /// The temperature for a model.
@@ -73,6 +75,7 @@ impl SummaryRequest {
             part: SummaryPart::Whole,
             messages: messages.into_iter().map(Arc::new).collect(),
             existing_summary: None,
+            focus: None,
             max_tokens: config.summary_max_tokens,
             temperature: config.summary_temperature,
             deadline: config.timeout,
