@@ -74,6 +74,8 @@ mod provider;
 mod session;
 mod store;
 mod summarize;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tokens;
 mod usage;
 
@@ -89,8 +91,8 @@ pub use crate::{
     event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents, UsageEvent},
     manager::{
         Appended, Compact, Compacted, Compaction, CompactionHandle, Forced, Outcome, Prepare,
-        Report, SessionManager, SessionManagerBuilder, SessionStats, Shutdown, To, Turn,
-        compact_messages,
+        Preview, PreviewedCut, Report, SessionManager, SessionManagerBuilder, SessionStats,
+        Shutdown, To, Turn, compact_messages,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

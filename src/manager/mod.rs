@@ -10,12 +10,16 @@ mod context;
 mod detached;
 mod events;
 mod force;
+#[cfg(feature = "testing")]
+mod idle;
 mod list;
 mod log;
 mod options;
 mod outcome;
+mod pin;
 mod planned;
 mod prepare;
+mod preview;
 mod rewind;
 mod rewrite;
 mod shutdown;
@@ -38,6 +42,7 @@ pub use self::{
     list::{Compacted, compact_messages},
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
+    preview::{Preview, PreviewedCut},
     rewind::To,
     shutdown::Shutdown,
     turn::Turn,
