@@ -61,6 +61,8 @@ enum Kind {
         "no tokio runtime here: call build() inside one, or pass a handle with runtime(handle)"
     )]
     NoRuntime,
+    #[error("message {id:?} of session {session:?} stays as it is: {problem}")]
+    Pin { session: String, id: String, problem: &'static str },
     #[error("{format}: the provider answered with an error ({code}) in place of a reply")]
     Refused { format: &'static str, code: String },
     #[error("session {session:?} cannot be taken back that far: {problem}")]
@@ -126,6 +128,11 @@ impl Error {
 
     pub(crate) fn no_runtime() -> Self {
         Kind::NoRuntime.into()
+    }
+
+    /// A pin that cannot be set or taken off.
+    pub(crate) fn pin(session: &str, id: &impl fmt::Display, problem: &'static str) -> Self {
+        Kind::Pin { session: session.into(), id: id.to_string(), problem }.into()
     }
 
     /// An error where a reply was expected, by the provider's code for it.
@@ -212,6 +219,13 @@ impl Error {
     #[must_use]
     pub fn is_no_runtime(&self) -> bool {
         matches!(*self.0, Kind::NoRuntime)
+    }
+
+    /// Returns true when a message could not be pinned, or its pin not taken
+    /// off. The text says why.
+    #[must_use]
+    pub fn is_pin(&self) -> bool {
+        matches!(*self.0, Kind::Pin { .. })
     }
 
     /// Returns true when a provider answered with an error in place of a reply.

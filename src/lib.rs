@@ -74,6 +74,8 @@ mod provider;
 mod session;
 mod store;
 mod summarize;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tokens;
 mod usage;
 
@@ -93,8 +95,8 @@ pub use crate::{
     event::{Event, EventKind, EventSink, EventStream, Lagged, NoEvents},
     manager::{
         Appended, Compact, Compacted, Compaction, CompactionHandle, Consistency, Forced, Outcome,
-        Prepare, RemovedScope, Report, RunIn, SessionManager, SessionManagerBuilder, SessionStats,
-        Shutdown, To, Turn, Worker, compact_messages,
+        Prepare, Preview, PreviewedCut, RemovedScope, Report, RunIn, SessionManager,
+        SessionManagerBuilder, SessionStats, Shutdown, To, Turn, Worker, compact_messages,
     },
     message::{
         Fields, Media, MediaKind, MediaSource, Message, MessageId, Origin, Part, RawJson,

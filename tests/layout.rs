@@ -6,7 +6,7 @@
 use std::{fs, path::PathBuf};
 
 /// A module may use those before it, never those after it.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "error",
     "usage",
     "message",
@@ -21,6 +21,7 @@ const ORDER: [&str; 14] = [
     "store",
     "summarize",
     "manager",
+    "testing",
 ];
 
 const LONGEST: usize = 450;

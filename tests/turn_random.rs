@@ -11,7 +11,7 @@ mod common;
 #[path = "common/folder.rs"]
 mod folder;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use common::stub::Stub;
 use folder::Folder;
@@ -28,6 +28,8 @@ enum Step {
     Force,
     Other,
     Overflow,
+    /// Pins the message at this place among all, or takes its pin off.
+    Pin(usize, bool),
     /// So many calls, each with a result of so many words.
     Round(usize, usize),
 }
@@ -47,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Force),
         1 => Just(Step::Other),
         1 => Just(Step::Overflow),
+        2 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(at, on)| Step::Pin(at, on)),
         6 => (1_usize..4, 1_usize..120).prop_map(|(calls, words)| Step::Round(calls, words)),
     ]
 }
@@ -65,6 +68,8 @@ struct World {
     sessions: SessionManager,
     /// Ids of all that was added and not taken back, in order.
     alive: Vec<String>,
+    /// Ids of those that are pinned.
+    pinned: BTreeSet<String>,
     /// So that no two messages are alike, also under one id.
     made: usize,
 }
@@ -133,7 +138,27 @@ impl World {
                 }
             }
         }
+        self.pinned.retain(|id| self.alive.contains(id));
         self.check().await;
+    }
+
+    async fn pin(&mut self, at: usize, on: bool) {
+        let Some(id) = self.alive.get(at % self.alive.len().max(1)).cloned() else { return };
+        let history = self.sessions.history(KEY).await.unwrap();
+        let here = history.iter().any(|message| message.id().unwrap().to_string() == id);
+        let done = if on {
+            self.sessions.pin(KEY, &*id).await
+        } else {
+            self.sessions.unpin(KEY, &*id).await
+        };
+        match done {
+            Ok(()) if on => drop(self.pinned.insert(id)),
+            Ok(()) => drop(self.pinned.remove(&id)),
+            Err(error) => {
+                let kept = self.store.archive().is_some();
+                assert!(error.is_pin() && !here && !(on && kept), "{error}");
+            }
+        }
     }
 
     async fn step(&mut self, step: &Step, turn: &mut Turn, others: &mut Vec<String>) {
@@ -153,6 +178,7 @@ impl World {
                 let notice = Message::system(format!("Notice {id}.")).with_id(id);
                 self.sessions.add_message(KEY, notice).await.unwrap();
             }
+            Step::Pin(at, on) => self.pin(*at, *on).await,
             Step::Overflow => {
                 let body = r#"{"error":{"code":"context_length_exceeded"}}"#;
                 turn.recover(400, body).await.unwrap();
@@ -203,9 +229,12 @@ impl World {
         assert!(carried.iter().all(|id| below.contains(id)), "{carried:?} of {below:?}");
         let stands_for_it = history.summary().is_some() || history.dropped() > 0;
         assert!(below.len() == carried.len() || stands_for_it);
-        let pinned = |message: &&Arc<Message>| message.role() == Role::System;
+        let system = |message: &&Arc<Message>| message.role() == Role::System;
         let systems = self.alive.iter().filter(|id| id.starts_with("other")).count();
-        assert_eq!(history.iter().filter(pinned).count(), systems);
+        assert_eq!(history.iter().filter(system).count(), systems);
+        let sent = |id: &&String| ids.contains(*id);
+        assert!(self.pinned.iter().filter(|id| self.alive.contains(*id)).all(|id| sent(&id)));
+        assert!(history.iter().all(|message| !message.is_pinned()), "messages stay as given");
 
         let fresh = over(&self.store).history(KEY).await.unwrap();
         assert_eq!(fresh.iter().map(id).collect::<Vec<_>>(), ids);
@@ -239,7 +268,9 @@ proptest! {
         for store in stores {
             runtime.block_on(async {
                 let sessions = over(&store);
-                let mut world = World { store, sessions, alive: Vec::new(), made: 0 };
+                let mut world = World {
+                    store, sessions, alive: Vec::new(), pinned: BTreeSet::new(), made: 0,
+                };
                 for (steps, end) in &turns {
                     world.turn(steps, end).await;
                 }

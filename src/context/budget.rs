@@ -191,7 +191,7 @@ impl Context {
             newest == Some(*index)
                 || last.as_ref().is_some_and(|last| last.contains(index))
                 || message.role().is_system()
-                || message.is_pinned()
+                || sent.is_pinned(entry)
         });
         let sizes = must.map(|(_, entry)| entry.size.tokens);
         let Overhead { system, tools, .. } = self.overhead;

@@ -279,7 +279,7 @@ impl fmt::Debug for Context {
 
 /// The same history with markers in place of old, large tool results.
 pub(crate) fn pruned(snapshot: &Snapshot, rule: &Prune, counter: &dyn TokenCounter) -> Snapshot {
-    let replaced = plan::prune(&snapshot.to_vec(), rule);
+    let replaced = plan::prune(&snapshot.marked(), rule);
     snapshot
         .replacing(replaced, |message| Size::new(message.chars() as u64, counter.message(message)))
 }

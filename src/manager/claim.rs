@@ -62,6 +62,11 @@ impl Claims {
         }
     }
 
+    /// The compaction of a session that is running.
+    pub(super) fn held(&self, key: &SessionKey) -> Option<CompactionHandle> {
+        self.in_flight.get(key).map(|held| held.handle.clone())
+    }
+
     /// Ends a session's compaction, whose mark is stale by now.
     pub(super) fn supersede(&self, key: &SessionKey) {
         let held = self.in_flight.get(key).map(|held| held.clone());

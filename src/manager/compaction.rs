@@ -15,7 +15,6 @@ use super::{
     log::label,
     planned::{Planned, largest_message},
     trigger::{limits, measured},
-    view::view,
 };
 use crate::{
     plan::{self, Trigger},
@@ -116,7 +115,7 @@ impl Job {
             let (replaced, summary) = (replaced.count(), sent.count());
             return Err(Report::NothingToGain { replaced, summary });
         }
-        let view = view(&planned.snapshot, &planned.split, Some(summary), dropped);
+        let view = planned.view(Some(summary));
         let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
         Ok(Proposal { planned, view, sent, done })
     }

@@ -157,7 +157,7 @@ impl Inner {
     ) -> Result<Forced> {
         loop {
             let snapshot = self.with(cell, |session| session.snapshot()).await?;
-            let messages = snapshot.to_vec();
+            let messages = snapshot.marked();
             let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
             let split = match plan::force(&messages, snapshot.carried(), &sizes, min) {
                 Ok(split) if all || split.cut < messages.len() => split,
@@ -204,7 +204,7 @@ impl Inner {
             self.release(cell);
             return Err(Report::Stale);
         }
-        let messages = now.to_vec();
+        let messages = now.marked();
         let cut = plan::keep_last(&messages, now.carried(), wanted.len(), keep_last);
         let split = plan::cut_at(&messages, now.carried(), cut).map_err(Report::Skipped)?;
         let (before, removed) = self.weigh(&now, &split);

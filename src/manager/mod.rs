@@ -12,13 +12,17 @@ mod events;
 mod evict;
 mod force;
 mod fresh;
+#[cfg(feature = "testing")]
+mod idle;
 mod lease;
 mod list;
 mod log;
 mod options;
 mod outcome;
+mod pin;
 mod planned;
 mod prepare;
+mod preview;
 mod rewind;
 mod rewrite;
 mod shutdown;
@@ -51,6 +55,7 @@ pub use self::{
     list::{Compacted, compact_messages},
     outcome::{Compaction, Outcome, Report},
     prepare::Prepare,
+    preview::{Preview, PreviewedCut},
     rewind::To,
     shutdown::Shutdown,
     transfer::RemovedScope,

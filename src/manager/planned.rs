@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Compaction, Inner, Report, cell::Cell, trigger::limits, view::out_of_reach};
+use super::{
+    Compaction, Inner, Report,
+    cell::Cell,
+    trigger::limits,
+    view::{out_of_reach, view},
+};
 use crate::{
     config::SummarizationConfig,
     message::Message,
@@ -30,7 +35,7 @@ pub(super) struct Planned {
     /// store still has, then the replaced messages.
     pub(super) input: Arc<[Arc<Message>]>,
     /// How many of the dropped ones are in the input.
-    owed: u64,
+    pub(super) owed: u64,
     pub(super) replaced: Size,
     before: Tokens,
 }
@@ -49,7 +54,7 @@ impl Inner {
         };
         let (snapshot, options, window, base) =
             self.with(cell, look).await.map_err(Report::Unavailable)?;
-        let messages = snapshot.to_vec();
+        let messages = snapshot.marked();
         let before = self.sent(&snapshot)
             + snapshot.entries().map(|entry| entry.size.tokens).sum::<Tokens>();
         let sizes: Vec<_> = snapshot.entries().map(|entry| entry.size).collect();
@@ -228,6 +233,11 @@ impl Planned {
     pub(super) fn debt(&self) -> Dropped {
         let messages = self.snapshot.dropped().saturating_sub(self.owed);
         out_of_reach(messages, &self.snapshot, &self.split)
+    }
+
+    /// What the session is to look like with this summary.
+    pub(super) fn view(&self, summary: Option<StoredSummary>) -> View {
+        view(&self.snapshot, &self.split, summary, self.debt())
     }
 
     pub(super) fn account(

@@ -6,7 +6,7 @@ use super::{Inner, SessionManager, cell::Cell, view::same_view};
 use crate::{
     error::{Error, Result},
     message::{Message, MessageId, structure::Structure},
-    session::{Change, Session, SessionKey, Snapshot},
+    session::{Change, Session, SessionKey, Snapshot, View},
 };
 
 /// How far [`SessionManager::rewind`] takes a conversation back.
@@ -130,6 +130,7 @@ impl Inner {
                     return Err(Error::rewind(&cell.key, problem));
                 }
                 view = same_view(begun, begun.summary().cloned());
+                keep_pins(&mut view, &now);
                 for range in now.rewound() {
                     view.rewind(range.clone());
                 }
@@ -144,6 +145,15 @@ impl Inner {
             }
         }
     }
+}
+
+/// What was pinned since then stays so.
+fn keep_pins(view: &mut View, now: &Snapshot) {
+    view.pins = now.pins().to_vec();
+    let below = now.pins().iter().filter(|position| **position < view.cut);
+    view.carried.extend(below);
+    view.carried.sort_unstable();
+    view.carried.dedup();
 }
 
 /// The position from which on everything is taken back; none where there is

@@ -85,7 +85,7 @@ impl SessionManager {
         let cell = self.0.cell(&key);
         loop {
             let now = self.0.with(&cell, |session| session.snapshot()).await?;
-            let messages = now.to_vec();
+            let messages = now.marked();
             let cut = plan::keep_last(&messages, now.carried(), messages.len(), keep_last);
             let Ok(mut split) = plan::cut_at(&messages, now.carried(), cut) else {
                 self.0.release(cell);
@@ -96,7 +96,8 @@ impl SessionManager {
                 let message = messages.get(*index);
                 message.is_some_and(|message| message.role().is_system() || message.is_pinned())
             });
-            let view = view(&now, &split, now.summary().cloned(), Dropped::default());
+            let mut view = view(&now, &split, now.summary().cloned(), Dropped::default());
+            view.floor = Some(view.cut);
             let sent = self.0.sent_of(&view);
             if self.0.put(&cell, &now, view, sent, Change::Rewritten).await? {
                 self.0.claims.supersede(&key);

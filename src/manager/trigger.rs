@@ -86,7 +86,7 @@ pub(super) enum When {
 impl Inner {
     /// What makes a compaction due, and who writes the summary; or the outcome
     /// where none is started.
-    async fn due(
+    pub(super) async fn due(
         &self,
         cell: &Cell,
         when: When,
@@ -94,11 +94,10 @@ impl Inner {
         self.freshen(cell).await.map_err(Outcome::Unavailable)?;
         let look = |session: &mut Session| {
             let options = session.options();
-            let config = self.config_of(&options);
-            let limits = limits(&config, self.window(session));
-            (config.enabled, limits, measured(session), session.pause().cloned(), options)
+            let enabled = self.config_of(&options).enabled;
+            (enabled, self.exceeded(session), session.pause().cloned(), options)
         };
-        let (enabled, limits, measured, pause, options) =
+        let (enabled, (measured, trigger), pause, options) =
             self.with(cell, look).await.map_err(Outcome::Unavailable)?;
         if !enabled && when == When::Due {
             return Err(Outcome::Disabled);
@@ -107,7 +106,7 @@ impl Inner {
         if when == When::Now {
             return Ok((None, summarizer));
         }
-        let Some(trigger) = limits.exceeded_by(&measured) else {
+        let Some(trigger) = trigger else {
             return Err(Outcome::BelowThreshold { measured });
         };
         match pause {
@@ -117,6 +116,13 @@ impl Inner {
             }
             _ => Ok((Some(trigger), summarizer)),
         }
+    }
+
+    /// How large a session is, and the threshold that it is above.
+    pub(super) fn exceeded(&self, session: &Session) -> (Measured, Option<Trigger>) {
+        let (options, measured) = (session.options(), measured(session));
+        let limits = limits(&self.config_of(&options), self.window(session));
+        (measured, limits.exceeded_by(&measured))
     }
 }
 

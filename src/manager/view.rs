@@ -23,6 +23,8 @@ pub(super) fn view(
         summary,
         dropped,
         rewound: rewound(snapshot, cut, dropped),
+        pins: snapshot.pins().to_vec(),
+        floor: Some(snapshot.floor()),
     }
 }
 
@@ -35,6 +37,8 @@ pub(super) fn same_view(snapshot: &Snapshot, summary: Option<StoredSummary>) -> 
         summary,
         dropped: snapshot.dropped_range(),
         rewound: rewound(snapshot, snapshot.cut(), snapshot.dropped_range()),
+        pins: snapshot.pins().to_vec(),
+        floor: Some(snapshot.floor()),
     }
 }
 

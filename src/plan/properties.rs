@@ -26,12 +26,15 @@ struct Session<'a> {
     carried: usize,
     added: usize,
     gone: HashSet<usize>,
+    /// What the host has pinned since it came.
+    pins: HashSet<usize>,
 }
 
 impl<'a> Session<'a> {
     fn new(made: &'a History) -> Self {
         let all = made.messages.iter().cloned().map(Arc::new).collect();
-        Self { all, made, history: vec![], carried: 0, added: 0, gone: HashSet::new() }
+        let (gone, pins) = (HashSet::new(), HashSet::new());
+        Self { all, made, history: vec![], carried: 0, added: 0, gone, pins }
     }
 
     fn append(&mut self, count: usize) {
@@ -41,7 +44,20 @@ impl<'a> Session<'a> {
     }
 
     fn messages(&self) -> Vec<Arc<Message>> {
-        self.history.iter().map(|&index| Arc::clone(&self.all[index])).collect()
+        let marked = |&index: &usize| {
+            let message = Arc::clone(&self.all[index]);
+            if self.pins.contains(&index) {
+                return Arc::new(Arc::unwrap_or_clone(message).pinned());
+            }
+            message
+        };
+        self.history.iter().map(marked).collect()
+    }
+
+    fn pin(&mut self, nth: usize) {
+        if let Some(index) = self.history.get(nth % self.history.len().max(1)) {
+            self.pins.insert(*index);
+        }
     }
 
     /// Checks a split against what is true by construction, and applies it.
@@ -57,6 +73,7 @@ impl<'a> Session<'a> {
         for &index in &split.replaced {
             let message = &self.all[self.history[index]];
             assert!(!message.is_pinned() && !message.role().is_system());
+            assert!(!self.pins.contains(&self.history[index]), "what the host pinned stays");
             assert_ne!(Some(index), newest, "the newest user message stays");
         }
         let before: HashSet<_> = self.history.iter().copied().collect();
@@ -108,6 +125,8 @@ struct Case {
     /// How many messages are added before each compaction, and whether it is
     /// a forced one.
     rounds: Vec<(usize, bool)>,
+    /// What is pinned before each of them.
+    pins: Vec<Option<usize>>,
     keep: Keep,
     boundary: Boundary,
     limit: Option<Tokens>,
@@ -117,13 +136,15 @@ fn case() -> impl Strategy<Value = Case> {
     (
         prop::collection::vec(any::<[u8; 4]>(), 0..90),
         prop::collection::vec((0..60_usize, prop::bool::weighted(0.3)), 1..7),
+        prop::collection::vec(prop::option::of(0..90_usize), 7),
         keep(),
         prop_oneof![Just(Boundary::Turn), Just(Boundary::Round)],
         prop::option::of((0..4_000_u64 * 1024).prop_map(Tokens::from_units)),
     )
-        .prop_map(|(steps, rounds, keep, boundary, limit)| Case {
+        .prop_map(|(steps, rounds, pins, keep, boundary, limit)| Case {
             steps,
             rounds,
+            pins,
             keep,
             boundary,
             limit,
@@ -135,8 +156,9 @@ fn play(case: &Case) -> usize {
     let made = histories::build(&case.steps);
     let mut session = Session::new(&made);
     let mut compactions = 0;
-    for &(count, forced) in &case.rounds {
+    for (&(count, forced), pin) in case.rounds.iter().zip(&case.pins) {
         session.append(count);
+        pin.iter().for_each(|&nth| session.pin(nth));
         let messages = session.messages();
         let sizes = sizes(&messages);
         if forced {
@@ -275,6 +297,7 @@ fn most_histories_are_compacted() {
         let case = Case {
             steps,
             rounds: vec![(30, false), (30, seed % 3 == 0), (30, false)],
+            pins: vec![None, Some(seed), None],
             keep: Keep::Messages(seed % 8 + 1),
             boundary: Boundary::Turn,
             limit: None,

@@ -30,8 +30,10 @@ pub(crate) struct Session {
     sent: Tokens,
     dropped: Dropped,
     rewound: Arc<[Range<u64>]>,
+    pins: Arc<[u64]>,
+    floor: Option<u64>,
     /// Counters of the last revisions that were no compactions: one that
-    /// dropped messages, and one that the host made.
+    /// dropped messages or carried one again, and one that the host made.
     forced: u64,
     rewritten: u64,
     /// What a provider counted for a context, and our estimate of the same.
@@ -55,10 +57,15 @@ pub(crate) struct Session {
 /// Who made a revision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Change {
+    /// A message is carried again that a summary stood for.
+    Carried,
     /// A compaction: what it replaced is in the summary.
     Compacted,
     /// Force compression.
     Forced,
+    /// A message of the history was pinned or is no longer: what is sent is the
+    /// same.
+    Pinned,
     /// The host.
     Rewritten,
 }
@@ -82,6 +89,8 @@ impl Session {
             sent: Tokens::ZERO,
             dropped: Dropped::default(),
             rewound: Arc::default(),
+            pins: Arc::default(),
+            floor: None,
             forced: 0,
             rewritten: 0,
             reported: None,
@@ -230,6 +239,8 @@ impl Session {
             summary: self.summary.clone(),
             dropped: self.dropped,
             rewound: Arc::clone(&self.rewound),
+            pins: Arc::clone(&self.pins),
+            floor: self.floor,
         }
     }
 
@@ -288,8 +299,8 @@ impl Session {
         let revision = before.next();
         self.revision = Some(revision);
         match change {
-            Change::Compacted => {}
-            Change::Forced => self.forced = revision.counter(),
+            Change::Compacted | Change::Pinned => {}
+            Change::Carried | Change::Forced => self.forced = revision.counter(),
             Change::Rewritten => self.rewritten = revision.counter(),
         }
         self.pause = pause;
@@ -379,6 +390,8 @@ impl Session {
         self.reported = None;
         self.dropped = view.dropped;
         self.rewound = view.rewound.clone().into();
+        self.pins = view.pins.clone().into();
+        self.floor = view.floor;
     }
 
     fn push(&mut self, entry: Entry) {

@@ -89,6 +89,8 @@ pub struct Snapshot {
     pub(super) summary: Option<Arc<StoredSummary>>,
     pub(super) dropped: Dropped,
     pub(super) rewound: Arc<[Range<u64>]>,
+    pub(super) pins: Arc<[u64]>,
+    pub(super) floor: Option<u64>,
 }
 
 impl Snapshot {
@@ -102,6 +104,8 @@ impl Snapshot {
             summary: None,
             dropped: Dropped::default(),
             rewound: Arc::default(),
+            pins: Arc::default(),
+            floor: None,
         }
     }
 
@@ -183,6 +187,37 @@ impl Snapshot {
         });
         let carried = replaced.by_ref().take(self.carried.len()).collect();
         Self { carried, window: replaced.collect(), ..self.clone() }
+    }
+
+    /// The messages as decisions see them: those that the host has pinned since
+    /// they came carry the flag.
+    pub(crate) fn marked(&self) -> Vec<Arc<Message>> {
+        let mark = |entry: &Entry| {
+            if self.is_pinned_here(entry) {
+                Arc::new(Message::clone(&entry.message).pinned())
+            } else {
+                Arc::clone(&entry.message)
+            }
+        };
+        self.entries().map(mark).collect()
+    }
+
+    /// True where the message is pinned, from the start or since.
+    pub(crate) fn is_pinned(&self, entry: &Entry) -> bool {
+        entry.message.is_pinned() || self.is_pinned_here(entry)
+    }
+
+    fn is_pinned_here(&self, entry: &Entry) -> bool {
+        self.pins.binary_search(&entry.position).is_ok()
+    }
+
+    pub(crate) fn pins(&self) -> &[u64] {
+        &self.pins
+    }
+
+    /// Where the history begins, the summarized part included.
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor.unwrap_or(self.cut)
     }
 
     pub(crate) const fn dropped_range(&self) -> Dropped {

@@ -76,6 +76,16 @@ pub struct View {
     /// ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewound: Vec<Range<u64>>,
+    /// Positions that the host has pinned, in order: always sent word for word.
+    /// Those that are pinned from the start are not among them: their messages
+    /// say so themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<u64>,
+    /// Where the history begins that this divides: what lies below was cleared,
+    /// rewritten or taken out by the host, and never comes back. The cut, where
+    /// it is not set: nothing was compacted since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<u64>,
 }
 
 impl View {
@@ -98,6 +108,7 @@ impl View {
     /// Takes positions back.
     pub(crate) fn rewind(&mut self, positions: Range<u64>) {
         self.carried.retain(|position| !positions.contains(position));
+        self.pins.retain(|position| !positions.contains(position));
         self.rewound.push(positions);
         self.rewound.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(self.rewound.len());
