@@ -132,8 +132,10 @@ impl Inner {
 
     /// Decides where to cut so that what is kept and a summary fit into the
     /// target: the less is kept, the more room is there for the summary. Where
-    /// even what must be kept does not fit, the summary is as short as it may
-    /// be: a context above the target is better than one far above it.
+    /// what must be kept leaves it less than a quarter, the target is missed
+    /// whatever the summary's size. It then gets half of the target: the kept
+    /// part goes with the next compaction, and what the summary has no room for
+    /// is lost for good.
     ///
     /// The newest messages get as large a part of the target as the target is
     /// of the whole, at most a quarter: word for word they say little for their
@@ -148,6 +150,7 @@ impl Inner {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
         let part = (all.as_units() / target.as_units().max(1)).max(4);
         let least = (target.count() / 4).max(LEAST_SUMMARY);
+        let missed = (target.count() / 2).max(LEAST_SUMMARY);
         let mut best = Err(Skip::NothingToCut);
         for share in [part, part.saturating_mul(2), u64::MAX] {
             let split = plan::split(&SplitInput {
@@ -162,12 +165,13 @@ impl Inner {
                 floor: self.fence(),
             });
             let Ok(split) = split else {
-                best = best.or(split.map(|split| (split, least)));
+                best = best.or(split.map(|split| (split, missed)));
                 continue;
             };
             let kept = all - tokens(sizes, &split.replaced) + self.fence();
             let room = (target - kept).count();
-            let bound = room.max(least).min(self.config.summary_max_tokens);
+            let bound = if room >= least { room } else { missed };
+            let bound = bound.min(self.config.summary_max_tokens);
             best = Ok((split, bound));
             if room >= least {
                 break;
