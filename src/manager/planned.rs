@@ -137,9 +137,9 @@ impl Inner {
     /// part goes with the next compaction, and what the summary has no room for
     /// is lost for good.
     ///
-    /// The newest messages get as large a part of the target as the target is
-    /// of the whole, at most a quarter: word for word they say little for their
-    /// size, which the tightest target can afford least.
+    /// The newest messages get half as large a part of the target as the target
+    /// is of the whole, at most a quarter: word for word they say little for
+    /// their size, which the tightest target can afford least.
     fn split_to(
         &self,
         snapshot: &Snapshot,
@@ -148,7 +148,7 @@ impl Inner {
         target: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
-        let part = (all.as_units() / target.as_units().max(1)).max(4);
+        let part = (all.as_units() / target.as_units().max(1)).saturating_mul(2).max(4);
         let least = (target.count() / 4).max(LEAST_SUMMARY);
         let missed = (target.count() / 2).max(LEAST_SUMMARY);
         let mut best = Err(Skip::NothingToCut);

@@ -173,7 +173,10 @@ impl Concepts {
                     (
                         Some(Entry { kind: Kind::Dense, .. }),
                         Some(Entry { kind: Kind::Dense, .. }),
-                    ) => 1.0,
+                    ) => {
+                        // A pair that comes up again is a word, most likely.
+                        if entry.count > 1 { 1.0 } else { 0.6 }
+                    }
                     (Some(one), Some(two)) => {
                         0.9 * self.plain_weight(one).max(self.plain_weight(two))
                     }
