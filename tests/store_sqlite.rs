@@ -281,6 +281,7 @@ async fn what_is_due_is_a_query() {
     ] {
         let commit = Commit::on(revision).with_pause(Some(Pause::new(until, "why")));
         committed(store.commit(&key("s"), commit).await.unwrap());
+        store.mark_due(&key("s")).await.unwrap();
         assert_eq!(due(Limits::default()).await.is_empty(), held, "{until}");
     }
     let commit = Commit::on(revision).with_view(cut(4)).with_limits(messages(0));

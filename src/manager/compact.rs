@@ -47,8 +47,8 @@ impl Compact {
     }
 
     /// Until summary and history take at most so many tokens, in place of the
-    /// configured number of messages to keep. The newest messages get as large
-    /// a part of them as they are of the whole, at most a quarter; the rest is
+    /// configured number of messages to keep. The newest messages get half
+    /// as large a part of them as they are of the whole, at most a quarter; the rest is
     /// for the summary, if `summary_max_tokens` allows. What must be kept
     /// (system and pinned messages, the newest user message, open tool calls
     /// and what follows them) comes first, also where it alone is above the

@@ -145,9 +145,9 @@ impl Inner {
     /// even what must be kept does not fit, the summary is as short as it may
     /// be: a context above the target is better than one far above it.
     ///
-    /// The newest messages get as large a part of the target as the target is
-    /// of the whole, at most a quarter: word for word they say little for their
-    /// size, which the tightest target can afford least.
+    /// The newest messages get half as large a part of the target as the target
+    /// is of the whole, at most a quarter: word for word they say little for
+    /// their size, which the tightest target can afford least.
     fn split_to(
         &self,
         config: &SummarizationConfig,
@@ -157,7 +157,7 @@ impl Inner {
         target: Tokens,
     ) -> Result<(Split, u64), Skip> {
         let all: Tokens = sizes.iter().map(|size| size.tokens).sum();
-        let part = (all.as_units() / target.as_units().max(1)).max(4);
+        let part = (all.as_units() / target.as_units().max(1)).saturating_mul(2).max(4);
         let least = (target.count() / 4).max(LEAST_SUMMARY);
         let mut best = Err(Skip::NothingToCut);
         for share in [part, part.saturating_mul(2), u64::MAX] {

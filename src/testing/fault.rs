@@ -15,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Call {
-    /// Messages are added.
+    /// Messages are added, or a session is imported.
     Append,
     /// A session's state is changed.
     Commit,
@@ -27,7 +27,7 @@ pub enum Call {
     Remove,
     /// A history is replaced.
     Rewrite,
-    /// A part of a transcript is read.
+    /// A part of a transcript, or compactions, are read.
     Transcript,
 }
 

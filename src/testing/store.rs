@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    session::SessionKey,
+    session::{Revision, SessionKey},
     store::{
-        Archive, Commit, CommitResult, ListPage, NewMessage, Receipt, Removed, Rewrite,
-        RewriteResult, SessionStore, StoredMessage, StoredSession,
+        Archive, Commit, CommitResult, Leases, ListPage, NewMessage, Receipt, Removed, Rewrite,
+        RewriteResult, SessionExport, SessionStore, Since, StoredCompaction, StoredMessage,
+        StoredSession, UsageLog,
     },
 };
 
@@ -137,8 +138,28 @@ impl SessionStore for FaultyStore {
         self.run(Call::List, self.inner.list(page)).await
     }
 
+    async fn load_since(&self, key: &SessionKey, revision: Revision, next: u64) -> Result<Since> {
+        self.run(Call::Load, self.inner.load_since(key, revision, next)).await
+    }
+
+    async fn purge(&self) -> Result<u64> {
+        self.inner.purge().await
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     fn repaired_lines(&self) -> u64 {
         self.inner.repaired_lines()
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.inner.leases()
+    }
+
+    fn usage(&self) -> Option<&dyn UsageLog> {
+        self.inner.usage()
     }
 
     fn archive(&self) -> Option<&dyn Archive> {
@@ -160,5 +181,30 @@ impl Archive for FaultyStore {
             }
         };
         self.run(Call::Transcript, read).await
+    }
+
+    async fn compactions(
+        &self,
+        key: &SessionKey,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredCompaction>> {
+        let read = async {
+            match self.inner.archive() {
+                Some(archive) => archive.compactions(key, before, limit).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        self.run(Call::Transcript, read).await
+    }
+
+    async fn import(&self, key: &SessionKey, session: &SessionExport) -> Result<Receipt> {
+        let write = async {
+            match self.inner.archive() {
+                Some(archive) => archive.import(key, session).await,
+                None => Err(Error::store("faulty", "import", "the store keeps no transcripts")),
+            }
+        };
+        self.run(Call::Append, write).await
     }
 }

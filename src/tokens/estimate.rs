@@ -175,7 +175,7 @@ const fn cost(weights: &Weights, before: Kind, last: Kind, class: Class) -> u16 
         cost += weights.word;
     }
     if matches!(this, Kind::Upper) && matches!(last, Kind::Lower) {
-        cost += weights.camel;
+        cost += if matches!(before, Kind::Lower) { weights.camel } else { weights.jumble };
     }
     if matches!(this, Kind::Digit) && !matches!(last, Kind::Digit) {
         cost += weights.number;

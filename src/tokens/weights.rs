@@ -90,8 +90,10 @@ pub(super) struct Weights {
     pub(super) space_digit: u16,
     /// The end of two or more spaces before text.
     pub(super) indent: u16,
-    /// An upper letter after a lower one.
+    /// An upper letter after two lower ones: the next word of a name.
     pub(super) camel: u16,
+    /// An upper letter after a single lower one: letters in no order (base64).
+    pub(super) jumble: u16,
     /// The first of a run of characters outside ASCII.
     pub(super) foreign: u16,
 }
@@ -120,7 +122,8 @@ pub(super) const O200K: Weights = Weights {
     lines: 1290,
     space_digit: 1300,
     indent: 1113,
-    camel: 1505,
+    camel: 800,
+    jumble: 1900,
     foreign: 180,
 };
 
@@ -132,7 +135,8 @@ pub(super) const CL100K: Weights = Weights {
     lines: 982,
     space_digit: 1472,
     indent: 1089,
-    camel: 1609,
+    camel: 850,
+    jumble: 1950,
     foreign: 0,
 };
 
@@ -145,5 +149,6 @@ pub(super) const CLAUDE: Weights = Weights {
     space_digit: 131,
     indent: 1173,
     camel: 1589,
+    jumble: 1589,
     foreign: 228,
 };

@@ -33,7 +33,7 @@ pub(super) struct Source<'a> {
     pub(super) narration: bool,
     /// The message's place.
     pub(super) at: usize,
-    /// From 1.3 for the newest message down to 0.3.
+    /// From 1.8 for the newest message down to 0.8.
     pub(super) recency: f32,
 }
 

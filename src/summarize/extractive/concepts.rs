@@ -40,10 +40,18 @@ enum Kind {
     Dense,
     Everyday,
     Fact,
+    /// The sentence that a word stands in first.
+    Introduced(u32),
     Number,
     Pair(u32, u32),
     Word,
 }
+
+/// What is mentioned often is needed again, but not as much as it is mentioned.
+const SALIENCE_GROWTH: f32 = 0.75;
+
+/// The same of words, whose rarity counts against it.
+const RETURNS_GROWTH: f32 = 0.3;
 
 impl Concepts {
     /// Returns the words and pairs of a sentence.
@@ -56,6 +64,9 @@ impl Concepts {
             place += 1;
             let plain = folded(word);
             let Some(id) = self.word(&plain, lexicon) else { continue };
+            if self.entries.get(id as usize).is_some_and(|entry| entry.count == 0) {
+                found.push(self.add(Kind::Introduced(id)));
+            }
             self.count(id);
             let inner =
                 start > 0 && !is_dense(word) && !opens(sentence.get(..start).unwrap_or_default());
@@ -126,12 +137,25 @@ impl Concepts {
 
     fn weight(&self, id: usize, words: f32) -> f32 {
         let Some(entry) = self.entries.get(id) else { return 0.0 };
-        if let Kind::Fact = entry.kind {
-            return entry.salience;
+        match entry.kind {
+            Kind::Fact => entry.salience.powf(SALIENCE_GROWTH),
+            // Where something is spoken of that comes up again, it is told what
+            // or who it is.
+            Kind::Introduced(word) => match self.entries.get(word as usize) {
+                Some(word) if word.count > 1 => words * self.rarity(word) * self.class_weight(word),
+                _ => 0.0,
+            },
+            _ => {
+                #[expect(clippy::cast_precision_loss, reason = "a logarithm follows")]
+                let returns = (1.0 + (entry.count.max(1) as f32).ln()).powf(RETURNS_GROWTH);
+                words * self.rarity(entry) * returns * self.class_weight(entry)
+            }
         }
-        #[expect(clippy::cast_precision_loss, reason = "a logarithm follows")]
-        let rarity = (1.0 + self.sentences as f32 / entry.count.max(1) as f32).ln();
-        words * rarity * self.class_weight(entry)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a logarithm follows")]
+    fn rarity(&self, entry: &Entry) -> f32 {
+        (1.0 + self.sentences as f32 / entry.count.max(1) as f32).ln()
     }
 
     fn class_weight(&self, entry: &Entry) -> f32 {
@@ -142,14 +166,17 @@ impl Concepts {
             _ if name => 5.0,
             Kind::Dense => 0.25,
             Kind::Everyday => 0.3,
-            Kind::Fact | Kind::Word => 1.0,
+            Kind::Fact | Kind::Introduced(_) | Kind::Word => 1.0,
             Kind::Pair(one, two) => {
                 let of = |id: u32| self.entries.get(id as usize);
                 match (of(one), of(two)) {
                     (
                         Some(Entry { kind: Kind::Dense, .. }),
                         Some(Entry { kind: Kind::Dense, .. }),
-                    ) => 1.0,
+                    ) => {
+                        // A pair that comes up again is a word, most likely.
+                        if entry.count > 1 { 1.0 } else { 0.6 }
+                    }
                     (Some(one), Some(two)) => {
                         0.9 * self.plain_weight(one).max(self.plain_weight(two))
                     }

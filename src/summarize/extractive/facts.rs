@@ -33,11 +33,11 @@ impl Kind {
         match self {
             Self::File => 2.0,
             Self::Path => 1.3,
-            Self::Camel | Self::Code | Self::Snake => 1.0,
+            Self::Camel | Self::Code | Self::Mixed | Self::Snake | Self::Version => 1.0,
             Self::Constant | Self::Member | Self::Slashed => 0.8,
             Self::Flag => 0.5,
             Self::Url => 0.4,
-            Self::Hash | Self::Mixed | Self::Version => 0.3,
+            Self::Hash => 0.3,
             Self::Number => 0.15,
         }
     }
@@ -62,7 +62,9 @@ pub(super) fn facts(text: &str) -> impl Iterator<Item = Fact<'_>> {
     Tokens { text, at: 0 }.filter_map(|(start, token)| {
         let closing_tag =
             token.starts_with('/') && text.get(..start).is_some_and(|before| before.ends_with('<'));
-        let kept = token.trim_start_matches([':', '!', '?', '*', '&', '#', '\\', '+'].as_slice());
+        let kept = token.trim_start_matches([':', '!', '?', '*', '&', '\\', '+'].as_slice());
+        // One mark belongs to a name (a colour, an order), more open a heading.
+        let kept = if kept.starts_with("##") { kept.trim_start_matches('#') } else { kept };
         let start = start + (token.len() - kept.len());
         let fact = kept.trim_end_matches(['.', ':', '!', '?', '*', '-', '\\', '…', '+'].as_slice());
         let kind = classify(fact).filter(|_| !closing_tag)?;

@@ -97,7 +97,7 @@ fn extract(
 
 /// What a word is worth where facts count: the more of it is prose, the more.
 fn words_beside_facts(prose_percent: u8) -> f32 {
-    0.06 + 0.94 * f32::from(prose_percent.clamp(50, 90) - 50) / 40.0
+    0.01 + 0.99 * f32::from(prose_percent.clamp(50, 90) - 50) / 40.0
 }
 
 /// How much there is of what, in bytes.
@@ -160,10 +160,11 @@ fn size_of(message: &Message) -> usize {
     message.parts().iter().map(of).sum()
 }
 
-/// From 1.3 for the newest text down to 0.3, halved with every fifth.
+/// From 1.8 for the newest text down to 0.8, the excess halved with every
+/// fifth.
 #[expect(clippy::cast_precision_loss, reason = "a weight")]
 fn recency(behind: usize, size: usize) -> f32 {
-    0.6 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
+    0.8 + 0.5_f32.powf(5.0 * behind as f32 / size.max(1) as f32)
 }
 
 fn language_of(messages: &[Arc<Message>], existing: Option<&str>) -> Language {
@@ -252,9 +253,9 @@ fn choose(mut choice: Choice<'_>, agent_prose: Option<u8>, budget: Tokens) -> Ve
     let share = |of: Tokens, percent: u64| Tokens::from_units(of.as_units() / 100 * percent);
     let mut left = budget;
     if let Some(prose) = agent_prose {
-        left = left - choice.choose(&[Pool::Requests], share(budget, 6));
+        left = left - choice.choose(&[Pool::Requests], share(budget, 4));
         left = left
-            - choice.choose(&[Pool::Prose], share(budget, u64::from(prose.clamp(50, 90) - 46)));
+            - choice.choose(&[Pool::Prose], share(budget, u64::from(prose.clamp(50, 90) - 48)));
         left = left - choice.choose(&[Pool::Prose, Pool::Facts], share(left, 50));
     }
     let all = [Pool::Requests, Pool::Prose, Pool::Facts, Pool::Index];

@@ -13,10 +13,14 @@ use super::{
 };
 
 /// Sentences above this many bytes are cut into clauses.
-const LONGEST_SENTENCE: usize = 90;
+const LONGEST_SENTENCE: usize = 75;
 
 /// .. or this many where a character says as much as a syllable or a word.
-const LONGEST_DENSE_SENTENCE: usize = 48;
+const LONGEST_DENSE_SENTENCE: usize = 40;
+
+/// What people say of their life and wishes counts so much more than what
+/// they are answered.
+const STATED: f32 = 3.0;
 
 /// The most of a request that is quoted, in bytes.
 const LONGEST_REQUEST: usize = 240;
@@ -130,21 +134,26 @@ impl Builder<'_> {
 
     pub(super) fn prior(&self, lower: &str, section: Section, source: &Source<'_>) -> f32 {
         let mut prior = 1.0;
-        if lower.ends_with(['?', '？', '؟']) {
-            // What the user asks names what matters to her.
-            prior *= if source.who == Who::User { 0.65 } else { 0.35 };
+        if source.who != Who::User && lower.ends_with(['?', '？', '؟']) {
+            // What the user asks names what matters to her; who answers asks
+            // to be polite, or to go on.
+            prior *= 0.35;
         }
         let opening = words(lower).next().map_or("", |(_, word)| word);
         let courtesy = self.lexicon.courtesies.contains(&*folded(opening));
         if courtesy && lower.chars().count() < if is_dense(opening) { 8 } else { 90 } {
             prior *= 0.5;
         }
-        if source.who == Who::User {
-            prior *= if self.agent { 1.3 } else { 2.0 };
-        }
-        if source.who == Who::User
-            && words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)))
-        {
+        let of_oneself =
+            words(lower).any(|(_, word)| self.lexicon.speaker.contains(&*folded(word)));
+        prior *= match source.who {
+            Who::User if self.agent => 1.3,
+            Who::User => STATED,
+            // Who speaks of herself is a person too, whatever her role.
+            Who::Assistant if of_oneself && !self.agent => STATED,
+            _ => 1.0,
+        };
+        if source.who == Who::User && of_oneself {
             prior *= 1.3;
         }
         if source.narration {

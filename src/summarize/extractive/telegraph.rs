@@ -36,7 +36,11 @@ pub(super) fn telegraph(sentence: &str, lexicon: &Lexicon, form: Form) -> String
         let (from, text) = fact.map_or((start, word), |fact| (fact.start.max(end), fact.text));
         gap.push_str(sentence.get(end..from).unwrap_or_default());
         end = from + text.len();
-        if fact.is_some() || !is_dropped(word, lexicon, form) {
+        let joined = gap.ends_with('-') && gap.len() == 1
+            || sentence.get(end..).is_some_and(|rest| {
+                rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+            });
+        if fact.is_some() || joined || !is_dropped(word, lexicon, form) {
             push_gap(&mut kept, &gap);
             kept.push_str(text);
             gap.clear();

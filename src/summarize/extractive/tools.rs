@@ -39,8 +39,11 @@ impl<'a> Builder<'a> {
         let path = facts(first).next().is_some_and(|fact| {
             fact.text.len() == first.len() && matches!(fact.kind, Kind::Path | Kind::File)
         });
-        let lead =
-            if path { first.to_owned() } else { format!("{} {}", call.name, clip(first, LEAD)) };
+        let lead = if path {
+            first.to_owned()
+        } else {
+            format!("{} {}", call.name, clip_at_space(first, LEAD))
+        };
         let line = self.line_of(Section::Files, lead.trim(), source.at);
         self.mention_lead(line, lead.trim(), source);
         self.calls.insert(&call.id, line);
@@ -103,7 +106,7 @@ impl<'a> Builder<'a> {
 const WRITTEN: usize = 120;
 
 /// The longest part of a command that a line opens with, in bytes.
-const LEAD: usize = 60;
+const LEAD: usize = 30;
 
 /// Returns the argument that says what a call is about.
 fn subject_of(arguments: &str) -> String {
@@ -151,6 +154,16 @@ fn flatten(value: Value) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Returns the start of a command, cut where no path or name is.
+fn clip_at_space(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let ends = text.match_indices(char::is_whitespace).map(|(at, _)| at);
+    let end = ends.take_while(|end| *end <= most).last().unwrap_or_default();
+    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 /// Takes the line number off that a tool printed before a line of a file.
