@@ -26,7 +26,8 @@ pub(super) enum Job {
     Append(Vec<NewMessage>, Reply<Receipt>),
     Commit(Box<Commit>, Reply<CommitResult>),
     Import(Box<SessionExport>, Reply<Receipt>),
-    Mark(Reply<()>),
+    /// Whether a compaction is due, whatever sizes say.
+    Mark(bool, Reply<()>),
     Remove(Reply<Removed>),
     Rewrite(Rewrite, Reply<RewriteResult>),
 }
@@ -40,7 +41,7 @@ impl Job {
             Self::Append(messages, _) => messages.iter().any(|new| !new.fresh_id),
             Self::Commit(..)
             | Self::Import(..)
-            | Self::Mark(_)
+            | Self::Mark(..)
             | Self::Remove(_)
             | Self::Rewrite(..) => false,
         }
@@ -58,7 +59,7 @@ impl Job {
         match self {
             Self::Append(_, reply) | Self::Import(_, reply) => refused(reply),
             Self::Commit(_, reply) => refused(reply),
-            Self::Mark(reply) => refused(reply),
+            Self::Mark(_, reply) => refused(reply),
             Self::Remove(reply) => refused(reply),
             Self::Rewrite(_, reply) => refused(reply),
         }
@@ -96,7 +97,7 @@ impl Group<'_> {
             Job::Append(messages, reply) => answer(reply, self.append(&messages)),
             Job::Commit(commit, reply) => answer(reply, self.commit(*commit)),
             Job::Rewrite(rewrite, reply) => answer(reply, self.rewrite(rewrite)),
-            Job::Mark(reply) => answer(reply, self.mark_due()),
+            Job::Mark(due, reply) => answer(reply, self.mark(due)),
             // Never in a group.
             job @ (Job::Import(..) | Job::Remove(_)) => job.refuse(),
         };
@@ -188,16 +189,13 @@ impl Group<'_> {
         Ok(RewriteResult::Rewritten(Receipt::new(revision, placed)))
     }
 
-    fn mark_due(&mut self) -> Result<()> {
-        let Some(revision) = self.tip.held.as_ref().map(|held| held.state.revision) else {
-            return Ok(());
-        };
+    fn mark(&mut self, due: bool) -> Result<()> {
+        let other = self.tip.held.as_ref().filter(|held| held.marked != due);
+        let Some(revision) = other.map(|held| held.state.revision) else { return Ok(()) };
         self.create()?;
-        if self.tip.held.as_ref().is_some_and(|held| !held.marked) {
-            self.push(None, &record::due(revision));
-        }
+        self.push(None, &record::due(revision, due));
         if let Some(held) = &mut self.tip.held {
-            held.marked = true;
+            held.marked = due;
         }
         Ok(())
     }

@@ -44,11 +44,14 @@ impl Leases for JsonlStore {
     }
 
     async fn release(&self, key: &SessionKey, lease: Lease) -> Result<()> {
-        self.renew(key, lease, Duration::ZERO).await.map(drop)
+        if self.renew(key, lease, Duration::ZERO).await? {
+            self.write(key, |reply| Job::Mark(false, reply)).await?;
+        }
+        Ok(())
     }
 
     async fn mark_due(&self, key: &SessionKey) -> Result<()> {
-        self.write(key, Job::Mark).await
+        self.write(key, |reply| Job::Mark(true, reply)).await
     }
 
     async fn claim_due(

@@ -31,6 +31,7 @@ pub(super) enum Op {
     Removed,
     Rewrite,
     Session,
+    Tried,
     Usage,
 }
 
@@ -196,9 +197,10 @@ pub(super) fn commit(
     Ok(line(&text))
 }
 
-/// A compaction is due, whatever sizes say.
-pub(super) fn due(rev: Revision) -> String {
-    line(&format!(r#""rev":"{rev}","op":"due""#))
+/// A compaction is due, whatever sizes say; or no longer, since it was tried.
+pub(super) fn due(rev: Revision, is_due: bool) -> String {
+    let op = if is_due { "due" } else { "tried" };
+    line(&format!(r#""rev":"{rev}","op":"{op}""#))
 }
 
 /// What an import says beside messages; it comes after them.

@@ -143,7 +143,7 @@ impl Tip {
             held.totals = None;
         }
         held.named |= record.op == Op::Session;
-        held.marked |= record.op == Op::Due;
+        held.marked = record.op == Op::Due || held.marked && record.op != Op::Tried;
         if adds && record.op != Op::Append {
             held.dormant = record.op == Op::Import;
         }
