@@ -187,15 +187,20 @@ impl<'a> Group<'a> {
             }
             insert.execute(&mut *self.connection).await?;
         }
-        self.take_ids(messages).await
+        self.take_ids(messages, "OR REPLACE").await
     }
 
-    async fn take_ids(&mut self, messages: &[(i64, New)]) -> Result<(), Failure> {
+    /// Takes the ids of messages; of those that are taken already, what is said.
+    pub(super) async fn take_ids(
+        &mut self,
+        messages: &[(i64, New)],
+        or: &str,
+    ) -> Result<(), Failure> {
         let named = messages.iter().filter(|(_, new)| new.id.is_some());
         let named: Vec<_> = named.collect();
         for batch in batches(&named) {
             let sql = self.sql.text(&format!(
-                "INSERT OR REPLACE INTO {{p}}message_ids \
+                "INSERT {or} INTO {{p}}message_ids \
                  (session, id, position, fingerprint) VALUES {}",
                 values(batch.len(), 4)
             ));

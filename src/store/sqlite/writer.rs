@@ -25,8 +25,8 @@ use crate::{
 pub(super) trait Write: Send + Sync + 'static {
     type Output: Send + 'static;
 
-    /// What it does, for errors.
-    const ACTION: &'static str;
+    /// What it does and to what, for errors.
+    fn action(&self) -> String;
 
     /// Makes the change. An answer that refuses it comes before the first
     /// statement that writes.
@@ -64,6 +64,7 @@ impl Writer {
     pub(super) async fn submit<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
         let runtime = Handle::try_current().map_err(|_| Error::no_runtime())?;
         let (reply, answer) = oneshot::channel();
+        let lost = Error::store(BACKEND, write.action(), "the runtime was shut down");
         let idle = {
             let mut queue = self.lock();
             queue.jobs.push(Box::new(Pending { write, outcome: None, reply }));
@@ -72,8 +73,7 @@ impl Writer {
         if idle {
             runtime.spawn(Turn(Some(Arc::clone(self))).run());
         }
-        let lost = || Error::store(BACKEND, W::ACTION, "the runtime was shut down");
-        answer.await.unwrap_or_else(|_| Err(lost()))
+        answer.await.unwrap_or(Err(lost))
     }
 
     /// Milliseconds since 1970.
@@ -143,7 +143,7 @@ impl Writer {
 fn answer(jobs: Vec<Box<dyn Job>>, written: Result<(), Broken>) {
     let written = written.map_err(|broken| {
         let (Broken::Database(failure) | Broken::Job(failure)) = broken;
-        failure.at(BACKEND, "write")
+        Arc::new(failure)
     });
     for job in jobs {
         job.answer(written.clone());
@@ -214,7 +214,7 @@ trait Job: Send {
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure>;
 
     /// Gives the answer, once it is known whether it was committed.
-    fn answer(self: Box<Self>, written: Result<()>);
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>);
 }
 
 struct Pending<W: Write> {
@@ -234,14 +234,15 @@ impl<W: Write> Job for Pending<W> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, written: Result<()>) {
-        let answer = match (written, self.outcome) {
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>) {
+        let Self { write, outcome, reply } = *self;
+        let answer = match (written, outcome) {
             (_, Some(Err(refused))) => Err(refused),
-            (Err(error), _) => Err(error),
+            (Err(failure), _) => Err(Error::store(BACKEND, write.action(), failure)),
             (Ok(()), Some(Ok(output))) => Ok(output),
-            (Ok(()), None) => Err(Error::store(BACKEND, W::ACTION, "it was never begun")),
+            (Ok(()), None) => Err(Error::store(BACKEND, write.action(), "it was never begun")),
         };
         // Nobody may be waiting any more; the write counts all the same.
-        drop(self.reply.send(answer));
+        drop(reply.send(answer));
     }
 }
