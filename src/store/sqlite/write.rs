@@ -31,6 +31,10 @@ impl Write for Append {
         format!("append to session {:?}", &*self.key)
     }
 
+    fn appends_to(&self) -> Option<&SessionKey> {
+        Some(&self.key)
+    }
+
     async fn apply(&self, group: &mut Group<'_>) -> Result<Receipt, Failure> {
         group.append(&self.key, &self.messages).await
     }

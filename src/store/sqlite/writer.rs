@@ -1,6 +1,7 @@
 //! Writes that share a transaction, and so one sync of the disk.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
@@ -13,6 +14,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use super::{BACKEND, group::Group, options::Clock, query::Sql};
 use crate::{
     error::{Error, Result},
+    session::SessionKey,
     store::{
         Retention,
         sql::{Failure, bound},
@@ -23,10 +25,16 @@ use crate::{
 /// one of them is committed.
 #[async_trait]
 pub(super) trait Write: Send + Sync + 'static {
-    type Output: Send + 'static;
+    type Output: Send + Sync + 'static;
 
     /// What it does and to what, for errors.
     fn action(&self) -> String;
+
+    /// The session that it appends to, if that is what it does: its header is
+    /// then read together with those of others.
+    fn appends_to(&self) -> Option<&SessionKey> {
+        None
+    }
 
     /// Makes the change. An answer that refuses it comes before the first
     /// statement that writes.
@@ -132,6 +140,11 @@ impl Writer {
         let begin = connection.begin_with("BEGIN IMMEDIATE").await;
         let mut transaction = begin.map_err(Broken::database)?;
         let mut group = Group::new(&mut transaction, &self.sql, self.retention, self.now());
+        if jobs.len() > 1 {
+            let keys: BTreeSet<_> = jobs.iter().filter_map(|job| job.appends_to()).collect();
+            let keys: Vec<_> = keys.into_iter().cloned().collect();
+            group.read_ahead(&keys).await.map_err(Broken::Job)?;
+        }
         for job in jobs.iter_mut() {
             job.run(&mut group).await.map_err(Broken::Job)?;
         }
@@ -210,7 +223,9 @@ impl Drop for Turn {
 
 /// A write that waits, whatever it gives back.
 #[async_trait]
-trait Job: Send {
+trait Job: Send + Sync {
+    fn appends_to(&self) -> Option<&SessionKey>;
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure>;
 
     /// Gives the answer, once it is known whether it was committed.
@@ -225,6 +240,10 @@ struct Pending<W: Write> {
 
 #[async_trait]
 impl<W: Write> Job for Pending<W> {
+    fn appends_to(&self) -> Option<&SessionKey> {
+        self.write.appends_to()
+    }
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure> {
         self.outcome = Some(match self.write.apply(group).await {
             Ok(output) => Ok(output),
