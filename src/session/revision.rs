@@ -37,6 +37,11 @@ impl Revision {
         Self { incarnation: u64::try_from(Ulid::new().random() >> 16).unwrap_or(1), counter: 0 }
     }
 
+    /// That of no session.
+    pub(crate) const fn none() -> Self {
+        Self { incarnation: 0, counter: 0 }
+    }
+
     /// Returns the revision after a rewrite.
     #[must_use]
     pub const fn next(self) -> Self {

@@ -8,10 +8,13 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use super::{leases::Table, usage::Usage};
 use crate::error::{Error, Result};
 
 /// Is locked while a store works in the folder. No session has this name.
 const LOCK: &str = ".lock";
+/// Ends the name of a file that is not yet in place. That of no session does.
+const UNFINISHED: &str = ".unfinished";
 
 /// What is done to a file; a test can make any of them fail.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,6 +22,7 @@ pub(super) enum Step {
     Create,
     Open,
     Remove,
+    Rename,
     Sync,
     SyncFolder,
     Truncate,
@@ -30,6 +34,8 @@ pub(super) type Hook = dyn Fn(Step) -> io::Result<()> + Send + Sync;
 
 /// A folder that this process alone writes to, until it is dropped.
 pub(super) struct Folder {
+    pub(super) leases: Table,
+    pub(super) usage: Usage,
     path: PathBuf,
     hook: Option<Box<Hook>>,
     repaired: AtomicU64,
@@ -55,7 +61,17 @@ impl Folder {
         });
         let file = file.map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path, hook, repaired: AtomicU64::new(0), _lock: file }),
+            Ok(()) => {
+                remove_unfinished(&path).map_err(failed)?;
+                Ok(Self {
+                    leases: Table::default(),
+                    usage: Usage::default(),
+                    path,
+                    hook,
+                    repaired: AtomicU64::new(0),
+                    _lock: file,
+                })
+            }
             Err(TryLockError::WouldBlock) => Err(Error::locked(path.display().to_string())),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
@@ -92,6 +108,30 @@ impl Folder {
             }
             None => Err(io::Error::new(io::ErrorKind::NotFound, "it was removed")),
         }
+    }
+
+    /// Puts a file in place as a whole, and makes it durable.
+    pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut unfinished = path.to_path_buf().into_os_string();
+        unfinished.push(UNFINISHED);
+        let unfinished = Path::new(&unfinished);
+        let put = self.put_by(unfinished, path, bytes);
+        if put.is_err() {
+            // Where this fails, it is gone when the folder is opened again.
+            let _ = fs::remove_file(unfinished);
+        }
+        put
+    }
+
+    fn put_by(&self, unfinished: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if fs::symlink_metadata(unfinished).is_ok() {
+            self.unlink(unfinished)?;
+        }
+        self.step(Step::Create)?;
+        self.write_end(&mut new_file(unfinished)?, 0, bytes)?;
+        self.step(Step::Rename)?;
+        fs::rename(unfinished, path)?;
+        self.sync_folder()
     }
 
     /// Takes back what a failed write may have left behind a place.
@@ -162,6 +202,18 @@ impl fmt::Debug for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Folder").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Removes files that were not put in place before a crash.
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.ends_with(UNFINISHED)) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn create_folder(path: &Path) -> io::Result<()> {

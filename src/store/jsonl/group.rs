@@ -1,18 +1,21 @@
 //! Writes that share one write to the disk.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use tokio::sync::oneshot;
 
 use super::{
+    folder::Folder,
     record,
-    state::{self, Held, Mark, Tip},
+    state::{self, At, Held, Mark, Past, Tip},
+    usage::Noted,
 };
 use crate::{
     error::Result,
-    session::{Revision, SessionKey, SessionState, View},
+    session::{Revision, SessionKey, SessionState, Size, View},
     store::{
-        Commit, CommitResult, NewMessage, Receipt, Removed, Rewrite, RewriteResult, StoredMessage,
+        Commit, CommitResult, NewMessage, Placed, Receipt, Removed, Rewrite, RewriteResult,
+        SessionExport, StoredMessage,
         memory::{ID_HORIZON, IdIndex},
     },
 };
@@ -22,6 +25,8 @@ use crate::{
 pub(super) enum Job {
     Append(Vec<NewMessage>, Reply<Receipt>),
     Commit(Box<Commit>, Reply<CommitResult>),
+    Import(Box<SessionExport>, Reply<Receipt>),
+    Mark(Reply<()>),
     Remove(Reply<Removed>),
     Rewrite(Rewrite, Reply<RewriteResult>),
 }
@@ -33,7 +38,11 @@ impl Job {
     pub(super) fn brings_ids(&self) -> bool {
         match self {
             Self::Append(messages, _) => messages.iter().any(|new| !new.fresh_id),
-            Self::Commit(..) | Self::Remove(_) | Self::Rewrite(..) => false,
+            Self::Commit(..)
+            | Self::Import(..)
+            | Self::Mark(_)
+            | Self::Remove(_)
+            | Self::Rewrite(..) => false,
         }
     }
 
@@ -47,8 +56,9 @@ impl Job {
             })
         }
         match self {
-            Self::Append(_, reply) => refused(reply),
+            Self::Append(_, reply) | Self::Import(_, reply) => refused(reply),
             Self::Commit(_, reply) => refused(reply),
+            Self::Mark(reply) => refused(reply),
             Self::Remove(reply) => refused(reply),
             Self::Rewrite(_, reply) => refused(reply),
         }
@@ -66,11 +76,16 @@ pub(super) fn answer<T: Send + 'static>(reply: Reply<T>, value: Result<T>) -> An
 /// What a file will say once `bytes` are written behind `len`.
 pub(super) struct Group<'a> {
     pub(super) key: &'a SessionKey,
+    pub(super) folder: &'a Folder,
+    /// In milliseconds since 1970.
+    pub(super) now: u64,
     pub(super) ids: &'a mut IdIndex,
     pub(super) tip: Tip,
     pub(super) bytes: Vec<u8>,
     pub(super) marks: Vec<Mark>,
     pub(super) last_mark: Option<Mark>,
+    pub(super) pasts: Vec<Past>,
+    pub(super) events: Vec<Noted>,
     pub(super) answers: Vec<Answer>,
 }
 
@@ -81,34 +96,55 @@ impl Group<'_> {
             Job::Append(messages, reply) => answer(reply, self.append(&messages)),
             Job::Commit(commit, reply) => answer(reply, self.commit(*commit)),
             Job::Rewrite(rewrite, reply) => answer(reply, self.rewrite(rewrite)),
+            Job::Mark(reply) => answer(reply, self.mark_due()),
             // Never in a group.
-            Job::Remove(reply) => answer(reply, Ok(Removed::default())),
+            job @ (Job::Import(..) | Job::Remove(_)) => job.refuse(),
         };
         self.answers.push(answer);
     }
 
     fn append(&mut self, messages: &[NewMessage]) -> Result<Receipt> {
         let next = self.tip.held.as_ref().map_or(0, |held| held.next);
-        let (placed, added) = self.ids.place(self.key, next, messages, 0)?;
+        let (placed, added) = self.ids.place(self.key, next, messages, self.now)?;
         let revision = self.create()?;
         if !added.is_empty() {
-            self.push(Some(next), &record::append(revision, next, &added));
-            self.hold(&added);
+            let sizes = sizes(messages, &placed);
+            self.push(Some(next), &record::append(revision, next, &added, &sizes));
+            self.hold(&added, &sizes);
         }
         Ok(Receipt::new(revision, placed))
     }
 
     fn commit(&mut self, commit: Commit) -> Result<CommitResult> {
-        let revision = self.tip.held.as_ref().map(|held| held.state.revision);
-        if revision != Some(commit.expected) {
+        let is_refused = self.tip.held.as_ref().is_none_or(|held| {
+            held.state.revision != commit.expected
+                || commit.lease.is_some_and(|lease| {
+                    !self.folder.leases.is_valid(self.key, held.incarnation(), lease, self.now)
+                })
+        });
+        if is_refused {
             return Ok(CommitResult::Stale);
         }
         let changes_view = commit.view.is_some();
         let revision = if changes_view { commit.expected.next() } else { commit.expected };
-        let text = record::commit(revision, &commit)?;
         self.create()?;
-        self.push(None, &text);
+        let event = commit.usage.as_ref().map(|_| self.folder.usage.number(self.now));
+        let number = self.tip.held.as_ref().map_or(1, |held| held.compactions.saturating_add(1));
+        let number = (changes_view && event.is_some()).then_some(number);
+        let text = record::commit(revision, &commit, event, number)?;
+        let line = self.push(None, &text);
+        self.events.extend(Noted::new(event, line, commit.usage.as_ref()));
         if let Some(held) = &mut self.tip.held {
+            let at = At { line, counter: revision.counter() };
+            if let Some(number) = number {
+                self.pasts.push(Past { number, at, before: held.view_at, imported: false });
+                held.compactions = number;
+            }
+            if changes_view {
+                held.set_view(at);
+                held.marked = false;
+            }
+            held.limits = commit.limits.or(held.limits);
             let state = Arc::make_mut(&mut held.state);
             let Commit { view, pause, options, .. } = commit;
             *state = SessionState {
@@ -134,19 +170,36 @@ impl Group<'_> {
         // The old messages' ids are free again: a host gives back what it took.
         let mut ids = IdIndex::starting_at(next);
         ids.build([]);
-        let (placed, added) = ids.place(self.key, next, &rewrite.messages, 0)?;
+        let (placed, added) = ids.place(self.key, next, &rewrite.messages, self.now)?;
+        let sizes = sizes(&rewrite.messages, &placed);
         let view = View { cut: next, summary: rewrite.summary, ..View::default() };
         let revision = self.create()?.next();
-        let text = record::rewrite(revision, next, &added, &view)?;
-        self.push(Some(next), &text);
+        let text = record::rewrite(revision, next, &added, &sizes, &view)?;
+        let line = self.push(Some(next), &text);
         *self.ids = ids;
-        self.hold(&added);
+        self.hold(&added, &sizes);
         if let Some(held) = &mut self.tip.held {
             held.ids_from = next;
+            held.dormant = false;
+            held.set_view(At { line, counter: revision.counter() });
             let state = Arc::make_mut(&mut held.state);
             (state.revision, state.view, state.pause) = (revision, view, None);
         }
         Ok(RewriteResult::Rewritten(Receipt::new(revision, placed)))
+    }
+
+    fn mark_due(&mut self) -> Result<()> {
+        let Some(revision) = self.tip.held.as_ref().map(|held| held.state.revision) else {
+            return Ok(());
+        };
+        self.create()?;
+        if self.tip.held.as_ref().is_some_and(|held| !held.marked) {
+            self.push(None, &record::due(revision));
+        }
+        if let Some(held) = &mut self.tip.held {
+            held.marked = true;
+        }
+        Ok(())
     }
 
     /// Returns the session's revision, of a new one where there is none.
@@ -161,22 +214,36 @@ impl Group<'_> {
         Ok(revision)
     }
 
-    fn push(&mut self, position: Option<u64>, line: &str) {
+    /// Adds a line and returns its offset.
+    fn push(&mut self, position: Option<u64>, line: &str) -> u64 {
         if std::mem::take(&mut self.tip.unclosed) {
             self.bytes.push(b'\n');
         }
+        let offset = self.tip.len.saturating_add(self.bytes.len() as u64);
         if let Some(position) = position {
-            let offset = self.tip.len.saturating_add(self.bytes.len() as u64);
             state::mark(&mut self.marks, self.last_mark, position, offset);
         }
         self.bytes.extend_from_slice(line.as_bytes());
+        offset
     }
 
-    fn hold(&mut self, added: &[StoredMessage]) {
+    fn hold(&mut self, added: &[StoredMessage], sizes: &[Size]) {
         self.ids.add(added);
         if let Some(held) = &mut self.tip.held {
             held.next = held.next.saturating_add(added.len() as u64);
             held.messages = held.messages.saturating_add(added.len() as u64);
+            held.dormant &= added.is_empty();
+            if let Some(totals) = &mut held.totals {
+                for size in sizes {
+                    totals.add(*size);
+                }
+            }
         }
     }
+}
+
+/// The sizes of those messages that are new.
+fn sizes(messages: &[NewMessage], placed: &[Placed]) -> Vec<Size> {
+    let new = iter::zip(messages, placed).filter(|(_, placed)| !placed.duplicate);
+    new.map(|(new, _)| new.size).collect()
 }

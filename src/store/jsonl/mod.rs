@@ -3,19 +3,27 @@
 mod checksum;
 mod folder;
 mod group;
+mod import;
+mod leases;
+mod line;
+mod log;
 mod names;
 mod read;
+mod reader;
 mod record;
 mod slot;
 mod state;
 #[cfg(test)]
 mod tests;
+mod usage;
+mod writer;
 
 use std::{
     collections::BTreeSet,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -29,12 +37,13 @@ use self::{
     slot::Slot,
 };
 use super::{
-    Archive, Commit, CommitResult, ListPage, NewMessage, Receipt, Removed, Rewrite, RewriteResult,
-    SessionExport, SessionStore, StoredCompaction, StoredMessage, StoredSession,
+    Archive, Commit, CommitResult, Leases, ListPage, NewMessage, Receipt, Removed, Rewrite,
+    RewriteResult, SessionExport, SessionStore, Since, StoredCompaction, StoredMessage,
+    StoredSession, UsageLog,
 };
 use crate::{
     error::{Error, Result},
-    session::SessionKey,
+    session::{Revision, SessionKey},
 };
 
 /// Keeps sessions in a folder, one append-only file each.
@@ -103,8 +112,10 @@ use crate::{
 #[derive(Debug)]
 pub struct JsonlStore {
     folder: Arc<Folder>,
-    slots: DashMap<SessionKey, Arc<Slot>>,
+    slots: Arc<Slots>,
 }
+
+type Slots = DashMap<SessionKey, Arc<Slot>>;
 
 /// What a [`JsonlStore`] has repaired since it was opened.
 ///
@@ -147,7 +158,7 @@ impl JsonlStore {
     }
 
     fn with_hook(folder: &Path, hook: Option<Box<folder::Hook>>) -> Result<Self> {
-        Ok(Self { folder: Arc::new(Folder::open(folder, hook)?), slots: DashMap::new() })
+        Ok(Self { folder: Arc::new(Folder::open(folder, hook)?), slots: Arc::default() })
     }
 
     /// Returns what was repaired in the files that were read so far.
@@ -163,31 +174,14 @@ impl JsonlStore {
         self.folder.path().join(file_name(key))
     }
 
-    fn slot(&self, key: &SessionKey) -> Arc<Slot> {
-        if let Some(slot) = self.slots.get(key) {
-            return Arc::clone(&slot);
-        }
-        if self.slots.len() >= MAX_SLOTS {
-            self.slots.retain(|_, slot| !is_idle(slot));
-        }
-        let slot =
-            self.slots.entry(key.clone()).or_insert_with(|| Arc::new(Slot::new(key.clone())));
-        Arc::clone(&slot)
-    }
-
-    /// Forgets a session that does not exist.
-    fn release(&self, key: &SessionKey) {
-        self.slots.remove_if(key, |_, slot| is_idle(slot) && slot.exists() != Some(true));
-    }
-
     /// Has the session's writer do a job.
     async fn write<T>(
         &self,
         key: &SessionKey,
         job: impl FnOnce(Reply<T>) -> Job + Send,
     ) -> Result<T> {
-        let result = self.slot(key).submit(Arc::clone(&self.folder), job).await;
-        self.release(key);
+        let result = slot(&self.slots, key).submit(Arc::clone(&self.folder), job).await;
+        release(&self.slots, key);
         result
     }
 
@@ -197,9 +191,9 @@ impl JsonlStore {
         key: &SessionKey,
         read: impl FnOnce(&Slot, &Folder) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let slot = self.slot(key);
+        let slot = slot(&self.slots, key);
         let result = blocking(&self.folder, move |folder| read(&slot, folder)).await;
-        self.release(key);
+        release(&self.slots, key);
         result
     }
 }
@@ -251,11 +245,23 @@ impl SessionStore for JsonlStore {
         Ok(listed)
     }
 
+    async fn load_since(&self, key: &SessionKey, revision: Revision, next: u64) -> Result<Since> {
+        self.read(key, move |slot, folder| slot.load_since(folder, revision, next)).await
+    }
+
     fn repaired_lines(&self) -> u64 {
         self.repaired().lines
     }
 
     fn archive(&self) -> Option<&dyn Archive> {
+        Some(self)
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        Some(self)
+    }
+
+    fn usage(&self) -> Option<&dyn UsageLog> {
         Some(self)
     }
 }
@@ -272,16 +278,45 @@ impl Archive for JsonlStore {
 
     async fn compactions(
         &self,
-        _key: &SessionKey,
-        _before: Option<u64>,
-        _limit: usize,
+        key: &SessionKey,
+        before: Option<u64>,
+        limit: usize,
     ) -> Result<Vec<StoredCompaction>> {
-        Err(Error::unsupported("hub", "compactions", "wait"))
+        self.read(key, move |slot, folder| slot.compactions(folder, before, limit)).await
     }
 
-    async fn import(&self, _key: &SessionKey, _session: &SessionExport) -> Result<Receipt> {
-        Err(Error::unsupported("hub", "imports", "wait"))
+    async fn import(&self, key: &SessionKey, session: &SessionExport) -> Result<Receipt> {
+        let session = Box::new(session.prepared()?);
+        self.write(key, |reply| Job::Import(session, reply)).await
     }
+}
+
+/// Returns what memory knows of a session.
+fn slot(slots: &Slots, key: &SessionKey) -> Arc<Slot> {
+    if let Some(slot) = slots.get(key) {
+        return Arc::clone(&slot);
+    }
+    if slots.len() >= MAX_SLOTS {
+        slots.retain(|_, slot| !is_idle(slot));
+    }
+    Arc::clone(&slots.entry(key.clone()).or_insert_with(|| Arc::new(Slot::new(key.clone()))))
+}
+
+/// Forgets a session that does not exist.
+fn release(slots: &Slots, key: &SessionKey) {
+    slots.remove_if(key, |_, slot| is_idle(slot) && slot.exists() != Some(true));
+}
+
+/// In milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time of so many milliseconds since 1970.
+fn time(unix_millis: u64) -> SystemTime {
+    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(unix_millis));
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Returns true when a slot can be forgotten. The map's lock is held
@@ -329,7 +364,7 @@ async fn blocking<T: Send + 'static>(
         "the runtime was shut down",
     );
     let folder = Arc::clone(folder);
-    slot::start(move || {
+    writer::start(move || {
         let result = work(&folder);
         // Whoever has the answer may open the folder again at once.
         drop(folder);

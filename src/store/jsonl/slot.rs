@@ -1,28 +1,22 @@
 //! One session's file: its writes one after another, its reads at any time.
 
 use std::{
-    ops::Range,
     path::PathBuf,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
 };
-
-use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{
     folder::Folder,
-    group::{Answer, Group, Job, Reply, answer},
-    names,
+    group::{Answer, Group, Job, answer},
+    import, names,
     read::{self, Scan},
-    state::{Held, Mark, Tip, block_of},
+    record::Days,
+    state::{Held, Mark, Past, Tip},
 };
 use crate::{
     error::{Error, Result},
-    session::{SessionKey, View},
-    store::{
-        Removed, StoredMessage, StoredSession,
-        memory::{ID_HORIZON, IdIndex},
-    },
+    session::SessionKey,
+    store::{Placed, Receipt, Removed, SessionExport, memory::IdIndex},
 };
 
 /// What memory knows of a session, and the writes that wait for it.
@@ -37,27 +31,28 @@ pub(super) struct Slot {
     scanning: Mutex<()>,
     /// The writer's own.
     ids: Mutex<Option<IdIndex>>,
-    queue: Mutex<Queue>,
+    pub(super) queue: Mutex<Queue>,
     /// Says that as many writes wait as the writer waits for.
-    gathered: Condvar,
+    pub(super) gathered: Condvar,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
-    tip: Tip,
-    marks: Vec<Mark>,
+pub(super) struct Known {
+    pub(super) tip: Tip,
+    pub(super) marks: Vec<Mark>,
+    pub(super) pasts: Arc<Vec<Past>>,
     /// Set while the file may hold more than was acknowledged: only memory
     /// knows where that ends.
     uncut: bool,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    jobs: Vec<Job>,
+pub(super) struct Queue {
+    pub(super) jobs: Vec<Job>,
     /// Whether a writer is at work.
-    writing: bool,
+    pub(super) writing: bool,
     /// How many writes the writer waits for.
-    gathering: Option<usize>,
+    pub(super) gathering: Option<usize>,
 }
 
 impl Slot {
@@ -100,74 +95,25 @@ impl Slot {
         lock(&self.known).as_ref().is_none_or(|known| !known.uncut)
     }
 
-    /// Reads what is sent of the session, and its state.
-    pub(super) fn load(&self, folder: &Folder) -> Result<Option<StoredSession>> {
-        self.read(folder, |reader| {
-            let state = reader.held.state.as_ref().clone();
-            let View { cut, ref carried, .. } = state.view;
-            let mut kept = Vec::with_capacity(carried.len());
-            let mut rest = carried.as_slice();
-            // Those that share a block are read in one go.
-            while let Some((&first, _)) = rest.split_first() {
-                let end = reader.block_end(first);
-                let in_block = rest.partition_point(|position| *position < end).max(1);
-                let (wanted, others) = rest.split_at_checked(in_block).unwrap_or((rest, &[]));
-                let last = wanted.last().copied().unwrap_or(first);
-                reader.messages(first..last.saturating_add(1), |message| {
-                    if wanted.binary_search(&message.position).is_ok() {
-                        kept.push(message);
-                    }
-                })?;
-                rest = others;
-            }
-            let mut window = Vec::new();
-            reader.messages(cut..u64::MAX, |message| {
-                if !state.view.is_rewound(message.position) {
-                    window.push(message);
-                }
-            })?;
-            Ok(StoredSession::new(state, reader.held.next, kept, window))
-        })
+    pub(super) const fn key(&self) -> &SessionKey {
+        &self.key
     }
 
-    /// Reads the messages at some positions.
-    pub(super) fn transcript(
-        &self,
-        folder: &Folder,
-        positions: Range<u64>,
-    ) -> Result<Vec<StoredMessage>> {
-        let read = self.read(folder, |reader| {
-            let mut messages = Vec::new();
-            reader.messages(positions.clone(), |message| messages.push(message))?;
-            Ok(messages)
-        });
-        read.map(Option::unwrap_or_default)
+    pub(super) const fn known_cell(&self) -> &Mutex<Option<Known>> {
+        &self.known
+    }
+
+    /// Returns the incarnation of the session, if there is one.
+    pub(super) fn incarnation(&self, folder: &Folder) -> Result<Option<u64>> {
+        self.known(folder, |known| known.tip.held.as_ref().map(Held::incarnation))
     }
 
     /// Reads the file where that was not done yet.
-    pub(super) fn tip(&self, folder: &Folder) -> Result<Tip> {
+    fn tip(&self, folder: &Folder) -> Result<Tip> {
         self.known(folder, |known| known.tip.clone())
     }
 
-    fn read<T>(
-        &self,
-        folder: &Folder,
-        read: impl Fn(&Reader<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
-        loop {
-            let known = self.known(folder, Known::clone)?;
-            let Some(held) = known.tip.held.clone() else { return Ok(None) };
-            let reader = Reader { slot: self, folder, known, held };
-            let result = read(&reader);
-            // Removed meanwhile, the file may have been another one.
-            let now = self.known(folder, |known| known.tip.held.as_ref().map(Held::incarnation))?;
-            if now == Some(reader.held.incarnation()) {
-                return result.map(Some);
-            }
-        }
-    }
-
-    fn known<T>(&self, folder: &Folder, look: impl Fn(&Known) -> T) -> Result<T> {
+    pub(super) fn known<T>(&self, folder: &Folder, look: impl Fn(&Known) -> T) -> Result<T> {
         if let Some(known) = &*lock(&self.known) {
             return Ok(look(known));
         }
@@ -179,60 +125,18 @@ impl Slot {
         let scan = folder.read(&path).and_then(|file| {
             file.map_or_else(|| Ok(Scan::default()), |file| read::scan(file, &self.key, &path))
         });
-        let Scan { tip, marks, damaged } =
+        let Scan { tip, marks, pasts, damaged } =
             scan.map_err(|error| self.failed("read", folder, error))?;
         folder.count_repaired(damaged);
-        let known = Known { tip, marks, uncut: false };
+        let known = Known { tip, marks, pasts: Arc::new(pasts), uncut: false };
         let seen = look(&known);
         *lock(&self.known) = Some(known);
         Ok(seen)
     }
 
-    /// Puts a write in line and waits for its answer.
-    pub(super) async fn submit<T>(
-        self: Arc<Self>,
-        folder: Arc<Folder>,
-        job: impl FnOnce(Reply<T>) -> Job,
-    ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        let lost = self.failed("write", &folder, "the runtime was shut down");
-        let idle = {
-            let mut queue = lock(&self.queue);
-            queue.jobs.push(job(reply));
-            if queue.gathering.is_some_and(|writers| queue.jobs.len() >= writers) {
-                self.gathered.notify_one();
-            }
-            !std::mem::replace(&mut queue.writing, true)
-        };
-        if idle {
-            let writer = Writer(Some(self));
-            start(move || writer.run(folder));
-        } else {
-            drop((self, folder));
-        }
-        answer.await.unwrap_or(Err(lost))
-    }
-
-    /// Ends the writer's work where nothing waits.
-    fn rest(&self) -> bool {
-        let mut queue = lock(&self.queue);
-        queue.writing = !queue.jobs.is_empty();
-        !queue.writing
-    }
-
-    /// Waits until so many writes wait, but not for long.
-    fn gather(&self, writers: usize, patience: Duration) {
-        let mut queue = lock(&self.queue);
-        queue.gathering = Some(writers);
-        let few = |queue: &mut Queue| queue.jobs.len() < writers;
-        let waited = self.gathered.wait_timeout_while(queue, patience, few);
-        (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        queue.gathering = None;
-    }
-
     /// Writes what waits, in the order in which it came, and returns the
     /// answers to give.
-    fn write(&self, folder: &Folder, jobs: Vec<Job>) -> Vec<Box<dyn FnOnce() + Send>> {
+    pub(super) fn write(&self, folder: &Folder, jobs: Vec<Job>) -> Vec<Box<dyn FnOnce() + Send>> {
         let mut answers: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
         let mut give = |waiting: Vec<Answer>, result: &Result<()>| {
             for answer in waiting {
@@ -242,13 +146,19 @@ impl Slot {
         };
         let mut group = Vec::new();
         for job in jobs {
-            if let Job::Remove(reply) = job {
-                let (waiting, result) = self.write_group(folder, std::mem::take(&mut group));
-                give(waiting, &result);
-                give(vec![answer(reply, self.remove(folder))], &Ok(()));
-            } else {
-                group.push(job);
-            }
+            let alone: Box<dyn FnOnce() -> Answer + '_> = match job {
+                Job::Remove(reply) => Box::new(|| answer(reply, self.remove(folder))),
+                Job::Import(session, reply) => {
+                    Box::new(move || answer(reply, self.import(folder, &session)))
+                }
+                job => {
+                    group.push(job);
+                    continue;
+                }
+            };
+            let (waiting, result) = self.write_group(folder, std::mem::take(&mut group));
+            give(waiting, &result);
+            give(vec![alone()], &Ok(()));
         }
         let (waiting, result) = self.write_group(folder, group);
         give(waiting, &result);
@@ -266,8 +176,19 @@ impl Slot {
             if jobs.iter().any(Job::brings_ids) {
                 self.build(ids, folder)?;
             }
-            let (bytes, marks, answers) = (Vec::new(), Vec::new(), Vec::new());
-            Ok(Group { key: &self.key, ids, tip, bytes, marks, last_mark, answers })
+            Ok(Group {
+                key: &self.key,
+                folder,
+                now: super::now(),
+                ids,
+                tip,
+                bytes: Vec::new(),
+                marks: Vec::new(),
+                last_mark,
+                pasts: Vec::new(),
+                events: Vec::new(),
+                answers: Vec::new(),
+            })
         });
         let mut group = match prepared {
             Ok(group) => group,
@@ -276,7 +197,7 @@ impl Slot {
         for job in jobs {
             group.add(job);
         }
-        let Group { mut tip, bytes, marks, answers, .. } = group;
+        let Group { mut tip, bytes, marks, pasts, events, answers, .. } = group;
         if bytes.is_empty() {
             *lock(&self.ids) = ids;
             return (answers, Ok(()));
@@ -298,7 +219,11 @@ impl Slot {
             known.tip = tip;
             known.uncut = false;
             known.marks.extend(marks);
+            if !pasts.is_empty() {
+                Arc::make_mut(&mut known.pasts).extend(pasts);
+            }
         }
+        folder.usage.note(&self.key, events);
         *lock(&self.ids) = ids;
         (answers, Ok(()))
     }
@@ -308,30 +233,28 @@ impl Slot {
         if ids.is_built() {
             return Ok(());
         }
-        let kept = self.read(folder, |reader| {
-            let Held { state, next, ids_from, .. } = &reader.held;
-            let from = state.view.cut.min(next.saturating_sub(ID_HORIZON as u64)).max(*ids_from);
-            let mut kept = Vec::new();
-            reader.messages(from..u64::MAX, |message| {
-                if !state.view.is_rewound(message.position) {
-                    kept.push(message);
-                }
-            })?;
-            Ok(kept)
-        })?;
-        ids.build(kept.iter().flatten());
+        ids.build(&self.known_by_id(folder)?);
         Ok(())
     }
 
     fn remove(&self, folder: &Folder) -> Result<Removed> {
         let existing = self.tip(folder)?.held;
-        let path = self.path(folder);
-        let removed = folder.remove(&path);
-        // A failure may come after the file is gone.
-        if removed.is_ok() || matches!(path.try_exists(), Ok(false)) {
-            *lock(&self.ids) = None;
-            *lock(&self.known) = Some(Known::default());
+        let mut days = Days::new();
+        for noted in self.events(folder)? {
+            noted.add_to(&mut days);
         }
+        let (path, revision) = (self.path(folder), existing.as_ref().map(|it| it.state.revision));
+        let removed = folder.usage.removing(folder, &self.key, revision, &days, || {
+            let removed = folder.remove(&path);
+            // A failure may come after the file is gone.
+            let is_gone = removed.is_ok() || matches!(path.try_exists(), Ok(false));
+            if is_gone {
+                *lock(&self.ids) = None;
+                *lock(&self.known) = Some(Known::default());
+                folder.leases.forget(&self.key);
+            }
+            (is_gone, removed)
+        })?;
         match removed {
             Ok(_) => {
                 Ok(existing.map_or_else(Removed::default, |held| Removed::existing(held.messages)))
@@ -340,11 +263,34 @@ impl Slot {
         }
     }
 
-    fn path(&self, folder: &Folder) -> PathBuf {
+    /// Puts a prepared session in place, as a file that is written as a whole.
+    fn import(&self, folder: &Folder, session: &SessionExport) -> Result<Receipt> {
+        if self.tip(folder)?.held.is_some() {
+            return Err(Error::exists(&self.key));
+        }
+        let bytes = import::file(&self.key, folder, session)?;
+        let put = folder.put(&self.path(folder), &bytes);
+        *lock(&self.ids) = None;
+        // What is there is what the file says, also after a failure.
+        *lock(&self.known) = None;
+        if let Err(error) = put {
+            let known = self.tip(folder).map(|tip| tip.held);
+            if known.is_ok_and(|held| held.is_some()) {
+                self.remove(folder)?;
+            }
+            return Err(self.failed("import", folder, error));
+        }
+        let events = self.events(folder)?;
+        folder.usage.note(&self.key, events);
+        let placed = session.messages.iter().map(|kept| Placed::new(kept.position, false));
+        Ok(Receipt::new(session.state.revision, placed.collect()))
+    }
+
+    pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         folder.path().join(&self.file)
     }
 
-    fn failed(
+    pub(super) fn failed(
         &self,
         action: &str,
         folder: &Folder,
@@ -354,95 +300,7 @@ impl Slot {
     }
 }
 
-/// A session's file as far as it was acknowledged at one moment.
-struct Reader<'a> {
-    slot: &'a Slot,
-    folder: &'a Folder,
-    known: Known,
-    held: Held,
-}
-
-impl Reader<'_> {
-    fn messages(&self, positions: Range<u64>, take: impl FnMut(StoredMessage)) -> Result<()> {
-        let positions = positions.start..positions.end.min(self.held.next);
-        if positions.is_empty() {
-            return Ok(());
-        }
-        let from = block_of(&self.known.marks, positions.start);
-        let file = self.folder.read(&self.slot.path(self.folder));
-        let read = file.and_then(|file| {
-            let file = file.ok_or(std::io::ErrorKind::NotFound)?;
-            read::messages(file, from, self.known.tip.len, self.held.incarnation(), positions, take)
-        });
-        read.map_err(|error| self.slot.failed("read", self.folder, error))
-    }
-
-    fn block_end(&self, position: u64) -> u64 {
-        let marks = &self.known.marks;
-        let after = marks.partition_point(|mark| mark.position <= position);
-        marks.get(after).map_or(u64::MAX, |mark| mark.position)
-    }
-}
-
-/// The one that writes to a session's file, until nothing waits.
-struct Writer(Option<Arc<Slot>>);
-
-/// How long a writer waits for those that it has just answered.
-const PATIENCE: Duration = Duration::from_millis(2);
-
-impl Writer {
-    fn run(mut self, folder: Arc<Folder>) {
-        let mut folder = Some(folder);
-        while let (Some(slot), Some(held)) = (self.0.clone(), folder.take()) {
-            let started = Instant::now();
-            let jobs = std::mem::take(&mut lock(&slot.queue).jobs);
-            let answers = slot.write(&held, jobs);
-            let later = Arc::downgrade(&held);
-            // Whoever has the last answer may open the folder again at once.
-            drop(held);
-            let writers = answers.len();
-            if writers <= 1 && slot.rest() {
-                self.0 = None;
-            }
-            for give in answers {
-                give();
-            }
-            if writers > 1 {
-                // They come again, as a rule: then they share the next sync too.
-                slot.gather(writers, PATIENCE.min(started.elapsed() / 4));
-                if slot.rest() {
-                    self.0 = None;
-                }
-            }
-            if self.0.is_none() {
-                // Not even for a moment: a folder that is held is locked.
-                return;
-            }
-            folder = later.upgrade();
-        }
-    }
-}
-
-impl Drop for Writer {
-    /// Lets go of those who wait where the runtime ended before the work did.
-    fn drop(&mut self) {
-        if let Some(slot) = &self.0 {
-            let mut queue = lock(&slot.queue);
-            queue.writing = false;
-            queue.jobs.clear();
-        }
-    }
-}
-
-/// Runs blocking work where it holds up no task.
-pub(super) fn start(work: impl FnOnce() + Send + 'static) {
-    match Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(work)),
-        Err(_) => drop(std::thread::Builder::new().spawn(work)),
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Whatever it guards is replaced as a whole: a panic leaves nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
