@@ -163,7 +163,8 @@ async fn main() {
     drop(store);
     // Opened again and left alone, it has no log beside it that grows or ends.
     drop(kind.open(&long).await);
-    let megabytes = bytes(&long) as f64 / 1e6;
+    let kilobytes = u32::try_from(bytes(&long) / 1_000).unwrap();
+    let megabytes = f64::from(kilobytes) / 1e3;
     println!("on disk: {megabytes:.1} MB");
     println!(
         "| {kind:?} | {one:.0} | {together:.0} ({ratio:.0}x) | {apart:.0} | {} ms | {:.2} ms | {megabytes:.1} MB |",

@@ -25,7 +25,9 @@ struct Claiming {
 impl Write for Claiming {
     type Output = Option<Lease>;
 
-    const ACTION: &'static str = "claim a session";
+    fn action(&self) -> String {
+        format!("claim session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Option<Lease>, Failure> {
         group.flush().await?;
@@ -49,7 +51,9 @@ struct Ending {
 impl Write for Ending {
     type Output = bool;
 
-    const ACTION: &'static str = "renew or release a lease";
+    fn action(&self) -> String {
+        format!("renew or release a lease of session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<bool, Failure> {
         let sql = group.sql.text(
@@ -72,7 +76,9 @@ struct Marking(SessionKey);
 impl Write for Marking {
     type Output = ();
 
-    const ACTION: &'static str = "mark a session as due";
+    fn action(&self) -> String {
+        format!("mark session {:?} as due", &*self.0)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<(), Failure> {
         group.flush().await?;
@@ -93,7 +99,9 @@ struct ClaimingDue {
 impl Write for ClaimingDue {
     type Output = Vec<(SessionKey, Lease)>;
 
-    const ACTION: &'static str = "claim due sessions";
+    fn action(&self) -> String {
+        "claim due sessions".to_owned()
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Self::Output, Failure> {
         group.flush().await?;

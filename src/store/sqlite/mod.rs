@@ -54,7 +54,8 @@ const BACKEND: &str = "SQLite";
 /// power the newest calls may be undone, in the order in which they came.
 /// Either way the file opens again by itself, each call happened as a whole or
 /// not at all, and no summary is without its cut. After a failed write nothing
-/// was acknowledged, and the next one begins anew.
+/// was acknowledged, and the next one begins anew. A call whose future is
+/// dropped has happened or has not.
 ///
 /// What is removed or dropped is overwritten with zeros in the file
 /// (`secure_delete`). Until the next checkpoint it can be found in the
@@ -99,7 +100,8 @@ const BACKEND: &str = "SQLite";
 /// [`SqliteOptions::with_retention`] says. Old compactions go with it: under
 /// [`Retention::Drop`] none are kept, under [`Retention::DropAfter`]
 /// [`purge`](SessionStore::purge) takes those out that are as old. Usage stays.
-/// `purge` goes over the sessions in steps, between which others write.
+/// `purge` goes over the sessions in steps, between which others write. The
+/// file does not become smaller; its free room is used again.
 ///
 /// # Example
 ///
@@ -218,12 +220,12 @@ impl SessionStore for SqliteStore {
 
     async fn load(&self, key: &SessionKey) -> Result<Option<StoredSession>> {
         let read = self.read_session(key).await;
-        read.map_err(|failure| failure.at(BACKEND, "load a session"))
+        read.map_err(|failure| failure.at(BACKEND, format!("load session {:?}", &**key)))
     }
 
     async fn load_since(&self, key: &SessionKey, revision: Revision, next: u64) -> Result<Since> {
         let read = self.read_since(key, revision, next).await;
-        read.map_err(|failure| failure.at(BACKEND, "look for what is new in a session"))
+        read.map_err(|failure| failure.at(BACKEND, format!("load session {:?}", &**key)))
     }
 
     async fn commit(&self, key: &SessionKey, commit: Commit) -> Result<CommitResult> {

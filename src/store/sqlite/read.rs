@@ -37,24 +37,21 @@ impl SqliteStore {
         next: u64,
     ) -> Result<Since, Failure> {
         let mut connection = self.readers.acquire().await?;
-        let Some((_, state, now)) = state(&mut connection, &self.sql, key).await? else {
-            return Ok(Since::Gone);
-        };
-        let SessionState { options, pause, view, .. } = state;
-        if state.revision == revision && now == next {
-            return Ok(Since::Same(Tail::new(options, pause, now, Vec::new())));
+        match state(&mut connection, &self.sql, key).await? {
+            None => return Ok(Since::Gone),
+            Some((_, state, now)) if state.revision == revision && now == next => {
+                return Ok(Since::Same(Tail::new(state.options, state.pause, now, Vec::new())));
+            }
+            Some(_) => drop(connection),
         }
-        drop(connection);
-        drop(view);
-        let Some(mut stored) = self.read_from(key, revision, next).await? else {
+        let Some(stored) = self.read_from(key, revision, next).await? else {
             return Ok(Since::Gone);
         };
         if stored.state.revision != revision || stored.next < next {
             return Ok(Since::Changed(Box::new(stored)));
         }
-        let messages = std::mem::take(&mut stored.window);
         let SessionState { options, pause, .. } = stored.state;
-        Ok(Since::Same(Tail::new(options, pause, stored.next, messages)))
+        Ok(Since::Same(Tail::new(options, pause, stored.next, stored.window)))
     }
 
     /// Reads a session: of the window only what follows a position, where it

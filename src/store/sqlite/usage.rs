@@ -29,7 +29,9 @@ struct Recording {
 impl Write for Recording {
     type Output = ();
 
-    const ACTION: &'static str = "record usage";
+    fn action(&self) -> String {
+        format!("record usage of session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<(), Failure> {
         group.record(&self.key, std::slice::from_ref(&self.event)).await
@@ -119,17 +121,14 @@ impl UsageLog for SqliteStore {
     }
 
     async fn totals(&self, key: Option<&SessionKey>) -> Result<UsageTotals> {
-        let rows = match key {
-            Some(key) => {
-                let sql = "SELECT counter, value FROM {p}usage_of_sessions WHERE key = $1";
-                let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(key.as_bytes());
-                select.fetch_all(&self.readers).await
-            }
-            None => {
-                let sql = "SELECT counter, value FROM {p}usage_sums WHERE day = $1";
-                let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(ALL_DAYS);
-                select.fetch_all(&self.readers).await
-            }
+        let rows = if let Some(key) = key {
+            let sql = "SELECT counter, value FROM {p}usage_of_sessions WHERE key = $1";
+            let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(key.as_bytes());
+            select.fetch_all(&self.readers).await
+        } else {
+            let sql = "SELECT counter, value FROM {p}usage_sums WHERE day = $1";
+            let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(ALL_DAYS);
+            select.fetch_all(&self.readers).await
         };
         let read = || -> Result<_, Failure> {
             let sums: Vec<_> = rows?.iter().map(SumRow::read).collect::<Result<_, Failure>>()?;
@@ -160,24 +159,21 @@ impl UsageLog for SqliteStore {
         let columns = EventRow::COLUMNS;
         let before = page.before.map_or(i64::MAX, bound);
         let limit = bound(page.limit as u64);
-        let rows = match &page.key {
-            Some(key) => {
-                let sql = format!(
-                    "SELECT {columns} FROM {{p}}usage_events WHERE key = $1 AND number < $2 \
+        let rows = if let Some(key) = &page.key {
+            let sql = format!(
+                "SELECT {columns} FROM {{p}}usage_events WHERE key = $1 AND number < $2 \
                      ORDER BY number DESC LIMIT $3"
-                );
-                let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
-                let select = select.bind(key.as_bytes()).bind(before).bind(limit);
-                select.fetch_all(&self.readers).await
-            }
-            None => {
-                let sql = format!(
-                    "SELECT {columns} FROM {{p}}usage_events WHERE number < $1 \
+            );
+            let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
+            let select = select.bind(key.as_bytes()).bind(before).bind(limit);
+            select.fetch_all(&self.readers).await
+        } else {
+            let sql = format!(
+                "SELECT {columns} FROM {{p}}usage_events WHERE number < $1 \
                      ORDER BY number DESC LIMIT $2"
-                );
-                let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
-                select.bind(before).bind(limit).fetch_all(&self.readers).await
-            }
+            );
+            let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
+            select.bind(before).bind(limit).fetch_all(&self.readers).await
         };
         let read =
             || -> Result<Vec<_>, Failure> { rows?.into_iter().map(EventRow::read).collect() };

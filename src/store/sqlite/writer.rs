@@ -1,6 +1,7 @@
 //! Writes that share a transaction, and so one sync of the disk.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
@@ -13,6 +14,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use super::{BACKEND, group::Group, options::Clock, query::Sql};
 use crate::{
     error::{Error, Result},
+    session::SessionKey,
     store::{
         Retention,
         sql::{Failure, bound},
@@ -23,10 +25,16 @@ use crate::{
 /// one of them is committed.
 #[async_trait]
 pub(super) trait Write: Send + Sync + 'static {
-    type Output: Send + 'static;
+    type Output: Send + Sync + 'static;
 
-    /// What it does, for errors.
-    const ACTION: &'static str;
+    /// What it does and to what, for errors.
+    fn action(&self) -> String;
+
+    /// The session that it appends to, if that is what it does: its header is
+    /// then read together with those of others.
+    fn appends_to(&self) -> Option<&SessionKey> {
+        None
+    }
 
     /// Makes the change. An answer that refuses it comes before the first
     /// statement that writes.
@@ -64,6 +72,7 @@ impl Writer {
     pub(super) async fn submit<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
         let runtime = Handle::try_current().map_err(|_| Error::no_runtime())?;
         let (reply, answer) = oneshot::channel();
+        let lost = Error::store(BACKEND, write.action(), "the runtime was shut down");
         let idle = {
             let mut queue = self.lock();
             queue.jobs.push(Box::new(Pending { write, outcome: None, reply }));
@@ -72,8 +81,7 @@ impl Writer {
         if idle {
             runtime.spawn(Turn(Some(Arc::clone(self))).run());
         }
-        let lost = || Error::store(BACKEND, W::ACTION, "the runtime was shut down");
-        answer.await.unwrap_or_else(|_| Err(lost()))
+        answer.await.unwrap_or(Err(lost))
     }
 
     /// Milliseconds since 1970.
@@ -132,6 +140,11 @@ impl Writer {
         let begin = connection.begin_with("BEGIN IMMEDIATE").await;
         let mut transaction = begin.map_err(Broken::database)?;
         let mut group = Group::new(&mut transaction, &self.sql, self.retention, self.now());
+        if jobs.len() > 1 {
+            let keys: BTreeSet<_> = jobs.iter().filter_map(|job| job.appends_to()).collect();
+            let keys: Vec<_> = keys.into_iter().cloned().collect();
+            group.read_ahead(&keys).await.map_err(Broken::Job)?;
+        }
         for job in jobs.iter_mut() {
             job.run(&mut group).await.map_err(Broken::Job)?;
         }
@@ -143,7 +156,7 @@ impl Writer {
 fn answer(jobs: Vec<Box<dyn Job>>, written: Result<(), Broken>) {
     let written = written.map_err(|broken| {
         let (Broken::Database(failure) | Broken::Job(failure)) = broken;
-        failure.at(BACKEND, "write")
+        Arc::new(failure)
     });
     for job in jobs {
         job.answer(written.clone());
@@ -210,11 +223,13 @@ impl Drop for Turn {
 
 /// A write that waits, whatever it gives back.
 #[async_trait]
-trait Job: Send {
+trait Job: Send + Sync {
+    fn appends_to(&self) -> Option<&SessionKey>;
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure>;
 
     /// Gives the answer, once it is known whether it was committed.
-    fn answer(self: Box<Self>, written: Result<()>);
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>);
 }
 
 struct Pending<W: Write> {
@@ -225,6 +240,10 @@ struct Pending<W: Write> {
 
 #[async_trait]
 impl<W: Write> Job for Pending<W> {
+    fn appends_to(&self) -> Option<&SessionKey> {
+        self.write.appends_to()
+    }
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure> {
         self.outcome = Some(match self.write.apply(group).await {
             Ok(output) => Ok(output),
@@ -234,14 +253,15 @@ impl<W: Write> Job for Pending<W> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, written: Result<()>) {
-        let answer = match (written, self.outcome) {
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>) {
+        let Self { write, outcome, reply } = *self;
+        let answer = match (written, outcome) {
             (_, Some(Err(refused))) => Err(refused),
-            (Err(error), _) => Err(error),
+            (Err(failure), _) => Err(Error::store(BACKEND, write.action(), failure)),
             (Ok(()), Some(Ok(output))) => Ok(output),
-            (Ok(()), None) => Err(Error::store(BACKEND, W::ACTION, "it was never begun")),
+            (Ok(()), None) => Err(Error::store(BACKEND, write.action(), "it was never begun")),
         };
         // Nobody may be waiting any more; the write counts all the same.
-        drop(self.reply.send(answer));
+        drop(reply.send(answer));
     }
 }
