@@ -132,11 +132,3 @@ fn prefixes_need_no_quotes() {
         assert!(error.is_config(), "{error}");
     }
 }
-
-#[test]
-fn queries_get_json_without_nul() {
-    let json = br#"{"a\u0000":"x\u0000y","n":1,"list":["\u0000"]}"#;
-    let json = queryable(json).unwrap();
-    assert_eq!(json, "{\"a\u{fffd}\":\"x\u{fffd}y\",\"list\":[\"\u{fffd}\"],\"n\":1}");
-    assert_eq!(queryable(b"{\"a\":\"\\ud800\"}"), None);
-}

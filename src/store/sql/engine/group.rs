@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 
-use sqlx::{FromRow, sqlite::SqliteConnection};
+use sqlx::FromRow;
 
-use super::query::{Sql, batches, values};
+use super::{
+    dialect::{self, Connection},
+    query::{Sql, batches, values},
+};
 use crate::{
     session::{Revision, SessionKey, SessionOptions, View},
     store::{
@@ -18,7 +21,7 @@ use crate::{
 /// statements. All other writes go to the database at once, after
 /// [`Group::flush`].
 pub(super) struct Group<'a> {
-    pub(super) connection: &'a mut SqliteConnection,
+    pub(super) connection: &'a mut Connection,
     pub(super) sql: &'a Sql,
     pub(super) retention: Retention,
     /// Milliseconds since 1970.
@@ -58,7 +61,7 @@ enum Saved {
 
 impl<'a> Group<'a> {
     pub(super) fn new(
-        connection: &'a mut SqliteConnection,
+        connection: &'a mut Connection,
         sql: &'a Sql,
         retention: Retention,
         now: i64,
@@ -72,8 +75,9 @@ impl<'a> Group<'a> {
         for batch in batches(keys) {
             let columns = Header::COLUMNS;
             let sql = self.sql.text(&format!(
-                "SELECT key, {columns} FROM {{p}}sessions WHERE key IN {}",
-                values(1, batch.len())
+                "SELECT key, {columns} FROM {{p}}sessions WHERE key IN {} ORDER BY key {}",
+                values(1, batch.len()),
+                dialect::LOCK
             ));
             let mut select = sqlx::query_as::<_, Keyed>(sql);
             for key in batch {
@@ -153,7 +157,9 @@ impl<'a> Group<'a> {
     /// Reads a session's header.
     pub(super) async fn header(&mut self, key: &SessionKey) -> Result<Option<Header>, Failure> {
         let columns = Header::COLUMNS;
-        let sql = self.sql.text(&format!("SELECT {columns} FROM {{p}}sessions WHERE key = $1"));
+        let sql = self
+            .sql
+            .text(&format!("SELECT {columns} FROM {{p}}sessions WHERE key = $1 {}", dialect::LOCK));
         let header = sqlx::query_as(sql).bind(key.as_bytes());
         Ok(header.fetch_optional(&mut *self.connection).await?)
     }
@@ -235,22 +241,23 @@ impl<'a> Group<'a> {
             }
             insert.execute(&mut *self.connection).await?;
         }
-        self.take_ids(messages, "OR REPLACE").await
+        self.take_ids(messages, Taken::Replaced).await
     }
 
     /// Takes the ids of messages; of those that are taken already, what is said.
     pub(super) async fn take_ids(
         &mut self,
         messages: &[(i64, New)],
-        or: &str,
+        taken: Taken,
     ) -> Result<(), Failure> {
         let named = messages.iter().filter(|(_, new)| new.id.is_some());
         let named: Vec<_> = named.collect();
         for batch in batches(&named) {
             let sql = self.sql.text(&format!(
-                "INSERT {or} INTO {{p}}message_ids \
-                 (session, id, position, fingerprint) VALUES {}",
-                values(batch.len(), 4)
+                "INSERT INTO {{p}}message_ids (session, id, position, fingerprint) VALUES {} \
+                 ON CONFLICT (session, id) {}",
+                values(batch.len(), 4),
+                taken.sql()
             ));
             let mut insert = sqlx::query(sql);
             for (session, new) in batch {
@@ -287,6 +294,24 @@ impl<'a> Group<'a> {
             }
         }
         Ok(known)
+    }
+}
+
+/// What becomes of ids that are taken already.
+#[derive(Clone, Copy)]
+pub(super) enum Taken {
+    Kept,
+    Replaced,
+}
+
+impl Taken {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Kept => "DO NOTHING",
+            Self::Replaced => {
+                "DO UPDATE SET position = excluded.position, fingerprint = excluded.fingerprint"
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::{
-    BACKEND, SqliteStore,
+    BACKEND, Store, dialect,
     group::Group,
     query::{batches, values},
     writer::Write,
@@ -66,7 +66,7 @@ impl Group<'_> {
         let all = days.get(&ALL_DAYS).copied().unwrap_or_default();
         self.add_of_session(key, &all).await?;
         for (day, totals) in days {
-            self.add_of_day(day, &totals).await?;
+            self.add_of_day(day, dialect::shard(key), &totals).await?;
         }
         Ok(())
     }
@@ -88,16 +88,21 @@ impl Group<'_> {
         Ok(())
     }
 
-    async fn add_of_day(&mut self, day: i64, totals: &UsageTotals) -> Result<(), Failure> {
+    async fn add_of_day(
+        &mut self,
+        day: i64,
+        shard: i64,
+        totals: &UsageTotals,
+    ) -> Result<(), Failure> {
         for (counter, more) in totals.counters() {
-            // There is one writer, and so one shard.
             let sql = self.sql.text(&format!(
                 "INSERT INTO {{p}}usage_sums (day, shard, counter, value) \
-                 VALUES ($1, 0, $2, $3) \
+                 VALUES ($1, $2, $3, $4) \
                  ON CONFLICT (day, shard, counter) DO UPDATE SET value = {}",
                 added("usage_sums")
             ));
-            let add = sqlx::query(sql).bind(day).bind(counter.name()).bind(bound(more));
+            let add = sqlx::query(sql).bind(day).bind(shard);
+            let add = add.bind(counter.name()).bind(bound(more));
             add.execute(&mut *self.connection).await?;
         }
         Ok(())
@@ -115,7 +120,7 @@ fn added(table: &str) -> String {
 }
 
 #[async_trait]
-impl UsageLog for SqliteStore {
+impl UsageLog for Store {
     async fn record(&self, key: &SessionKey, event: &UsageEvent) -> Result<()> {
         self.writer.submit(Recording { key: key.clone(), event: event.clone() }).await
     }

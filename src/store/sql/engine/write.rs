@@ -4,7 +4,10 @@ use std::{collections::HashMap, ops::Range, slice};
 
 use async_trait::async_trait;
 
-use super::{group::Group, writer::Write};
+use super::{
+    group::{Group, Taken},
+    writer::Write,
+};
 use crate::{
     session::{PauseUntil, Revision, SessionKey, View},
     store::{
@@ -244,7 +247,7 @@ impl Group<'_> {
             .map(|row| Ok((session, New::imported(&row.read()?, view, positions.start)?)));
         let rows: Vec<_> = rows.collect::<Result<_, Failure>>()?;
         // An id that was used again meanwhile stays the newer message's.
-        self.take_ids(&rows, "OR IGNORE").await
+        self.take_ids(&rows, Taken::Kept).await
     }
 
     /// Adds up how large what is sent is.
@@ -265,7 +268,8 @@ impl Group<'_> {
         let mut sizes = [0_i64; 3];
         for range in ranges {
             let sql = self.sql.text(
-                "SELECT COUNT(*), COALESCE(SUM(chars), 0), COALESCE(SUM(tokens), 0) \
+                "SELECT COUNT(*), CAST(COALESCE(SUM(chars), 0) AS BIGINT), \
+                 CAST(COALESCE(SUM(tokens), 0) AS BIGINT) \
                  FROM {p}messages WHERE session = $1 AND position >= $2 AND position < $3",
             );
             let sum = sqlx::query_as::<_, (i64, i64, i64)>(sql);

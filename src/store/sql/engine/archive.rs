@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 
-use super::{BACKEND, SqliteStore, group::Group, writer::Write};
+use super::{BACKEND, Store, group::Group, writer::Write};
 use crate::{
     error::{Error, Result},
     session::SessionKey,
@@ -63,7 +63,7 @@ impl Write for Importing {
 }
 
 #[async_trait]
-impl Archive for SqliteStore {
+impl Archive for Store {
     async fn transcript(
         &self,
         key: &SessionKey,
