@@ -83,6 +83,8 @@ mod usage;
 pub use crate::provider::{Anthropic, OpenAiCompatible, Retrying};
 #[cfg(feature = "conformance")]
 pub use crate::store::conformance;
+#[cfg(feature = "postgres")]
+pub use crate::store::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use crate::store::{SqliteOptions, SqliteStore, Synchronous};
 pub use crate::{

@@ -22,6 +22,8 @@ use session_compaction::{
     JsonlStore, MemoryStore, SessionStore,
     conformance::{CHECKS, Check, Verdict},
 };
+#[cfg(feature = "postgres")]
+use session_compaction::{MessageId, PostgresOptions};
 
 /// A new, empty store, and what must outlive it.
 type Opened = (Arc<dyn SessionStore>, Option<Folder>);
@@ -81,6 +83,35 @@ fn kinds() -> Vec<Kind> {
             whole: true,
         },
     ]
+    .into_iter()
+    .chain(servers())
+    .collect()
+}
+
+/// The stores on a server, where the environment names one.
+fn servers() -> Vec<Kind> {
+    #[cfg_attr(not(feature = "postgres"), expect(unused_mut, reason = "no server then"))]
+    let mut kinds = Vec::new();
+    #[cfg(feature = "postgres")]
+    if std::env::var_os("DATABASE_URL").is_some() {
+        kinds.push(Kind {
+            name: "postgres",
+            open: || {
+                Box::pin(async {
+                    let url = std::env::var("DATABASE_URL").unwrap();
+                    // Tables of its own: checks run side by side.
+                    let prefix = format!("t{}_", MessageId::generate().to_string().to_lowercase());
+                    let options = PostgresOptions::new().with_table_prefix(prefix);
+                    (
+                        Arc::new(options.with_max_connections(3).connect(&url).await.unwrap()) as _,
+                        None,
+                    )
+                })
+            },
+            whole: true,
+        });
+    }
+    kinds
 }
 
 fn main() -> ExitCode {

@@ -2,12 +2,7 @@
 //! retention, and several of them on one file.
 
 #![cfg(feature = "sqlite")]
-#![expect(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::{
     sync::{
@@ -309,7 +304,7 @@ async fn two_who_claim_get_different_sessions() {
     let claims = (0..8).map(|worker| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
-            let ttl = Duration::from_secs(60);
+            let ttl = Duration::from_mins(1);
             store.claim_due(&format!("worker {worker}"), ttl, &limits, 5).await.unwrap()
         })
     });
@@ -498,6 +493,13 @@ async fn ids_are_forgotten_below_the_horizon() {
     assert_eq!(ids, 1_024);
     let receipt = store.append(&key("s"), &numbered(1_975..1_977)).await.unwrap();
     assert_eq!(receipt.placed, [Placed::new(3_000, false), Placed::new(1_976, true)]);
+
+    // Undone, those of the window are known again; one has a new owner.
+    let revision = receipt.revision;
+    committed(store.commit(&key("s"), Commit::on(revision).with_view(cut(1_000))).await.unwrap());
+    let known = store.append(&key("s"), &numbered(999..1_977)).await.unwrap();
+    assert_eq!(known.placed[..2], [Placed::new(3_001, false), Placed::new(1_000, true)]);
+    assert_eq!(known.placed[976..], [Placed::new(3_000, true), Placed::new(1_976, true)]);
 }
 
 #[tokio::test]
@@ -545,7 +547,7 @@ async fn several_stores_on_one_file_agree() {
     let open = (0..4).map(|_| {
         let path = file(&folder);
         tokio::spawn(async move {
-            let options = SqliteOptions::new().with_busy_timeout(Duration::from_secs(60));
+            let options = SqliteOptions::new().with_busy_timeout(Duration::from_mins(1));
             options.with_synchronous(Synchronous::Normal).with_shared(true).open(path).await
         })
     });

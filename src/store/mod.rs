@@ -9,6 +9,8 @@ mod export;
 mod jsonl;
 mod leases;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod retention;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod sql;
@@ -22,6 +24,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub(crate) use self::memory::ID_HORIZON;
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use self::{

@@ -50,31 +50,3 @@ pub(crate) fn payload(json: &[u8]) -> Result<Message, Failure> {
     text.and_then(Message::from_json)
         .map_err(|problem| Failure::Column { column: "payload", problem })
 }
-
-/// Returns JSON that a `jsonb` column takes, as like the text as it can be:
-/// without NUL, which it refuses. `None` where it is not to be had, as with
-/// numbers beyond all range.
-#[cfg(any(feature = "postgres", test))]
-pub(crate) fn queryable(json: &[u8]) -> Option<String> {
-    use serde_json::Value;
-
-    fn without_nul(value: &mut Value) {
-        let replaced = |text: &str| text.replace('\0', "\u{fffd}");
-        match value {
-            Value::String(text) if text.contains('\0') => *text = replaced(text),
-            Value::Array(values) => values.iter_mut().for_each(without_nul),
-            Value::Object(members) => {
-                if members.keys().any(|name| name.contains('\0')) {
-                    let old = std::mem::take(members);
-                    members.extend(old.into_iter().map(|(name, value)| (replaced(&name), value)));
-                }
-                members.values_mut().for_each(without_nul);
-            }
-            _ => {}
-        }
-    }
-
-    let mut value: Value = serde_json::from_slice(json).ok()?;
-    without_nul(&mut value);
-    Some(value.to_string())
-}

@@ -42,8 +42,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(feature = "postgres", test))]
-pub(crate) use self::codec::queryable;
 pub(crate) use self::{
     codec::{ALL_DAYS, bound, document, parse, signed, unsigned},
     due::DUE,

@@ -34,7 +34,7 @@ pub(crate) struct New {
 }
 
 impl New {
-    fn new(message: &Message, position: u64, size: Size) -> Result<Self, Failure> {
+    fn of(message: &Message, position: u64, size: Size) -> Result<Self, Failure> {
         Ok(Self {
             position: signed("position", position)?,
             id: id_of(message),
@@ -52,7 +52,7 @@ impl New {
         view: &View,
         ids_from: i64,
     ) -> Result<Self, Failure> {
-        let mut new = Self::new(&kept.message, kept.position, Size::estimated(&kept.message))?;
+        let mut new = Self::of(&kept.message, kept.position, Size::estimated(&kept.message))?;
         let carried = kept.message.time().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let carried = carried.and_then(|time| u64::try_from(time.as_millis()).ok());
         new.unix_millis = Some(kept.unix_millis).filter(|time| *time > 0).or(carried).map(bound);
@@ -93,7 +93,7 @@ pub(crate) fn place(
     for new in messages {
         let message = &*new.message;
         let position = next.saturating_add(added.len() as u64);
-        let row = New::new(message, position, new.size)?;
+        let row = New::of(message, position, new.size)?;
         let asked = row.id.as_ref().filter(|_| !new.fresh_id);
         if let Some(there) = asked.and_then(|id| known.get(id).or_else(|| in_batch.get(id))) {
             if there.fingerprint != row.fingerprint {

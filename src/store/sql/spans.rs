@@ -63,6 +63,6 @@ pub(crate) fn first_free(view: &View) -> Result<i64, Failure> {
 }
 
 /// Returns the position from which on ids stay taken.
-pub(crate) fn ids_from(view: &View, next: i64) -> i64 {
-    bound(view.cut).min(next.saturating_sub(bound(ID_HORIZON as u64)))
+pub(crate) fn ids_from(cut: i64, next: i64) -> i64 {
+    cut.min(next.saturating_sub(bound(ID_HORIZON as u64)))
 }

@@ -1,15 +1,29 @@
 //! Sessions in a SQLite database.
 
-mod archive;
-mod group;
-mod leases;
+mod dialect;
 mod open;
 mod options;
+
+// What the stores on SQL do alike, on the types of this database.
+#[path = "../sql/engine/archive.rs"]
+mod archive;
+#[path = "../sql/engine/group.rs"]
+mod group;
+#[path = "../sql/engine/leases.rs"]
+mod leases;
+#[path = "../sql/engine/purge.rs"]
 mod purge;
+#[path = "../sql/engine/query.rs"]
 mod query;
+#[path = "../sql/engine/read.rs"]
 mod read;
+#[path = "../sql/engine/store.rs"]
+mod store;
+#[path = "../sql/engine/usage.rs"]
 mod usage;
+#[path = "../sql/engine/write.rs"]
 mod write;
+#[path = "../sql/engine/writer.rs"]
 mod writer;
 
 use std::{
@@ -18,27 +32,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use async_trait::async_trait;
 use sqlx::{SqlitePool, sqlite::SqliteConnection};
 
 pub use self::options::{SqliteOptions, Synchronous};
-use self::{
-    open::Pools,
-    purge::Purging,
-    query::Sql,
-    write::{Append, Committing, Removing, Rewriting},
-    writer::Writer,
-};
+use self::{SqliteStore as Store, open::Pools, query::Sql, writer::Writer};
+use super::sql::Prefix;
 #[cfg(doc)]
-use super::Retention;
-use super::{
-    Archive, Commit, CommitResult, Leases, ListPage, NewMessage, Receipt, Removed, Rewrite,
-    RewriteResult, SessionStore, Since, StoredSession, UsageLog, sql::Prefix,
-};
-use crate::{
-    error::Result,
-    session::{Revision, SessionKey},
-};
+use super::{Retention, SessionStore};
+use crate::error::Result;
 
 /// The name of the store in errors.
 const BACKEND: &str = "SQLite";
@@ -54,7 +55,8 @@ const BACKEND: &str = "SQLite";
 /// power the newest calls may be undone, in the order in which they came.
 /// Either way the file opens again by itself, each call happened as a whole or
 /// not at all, and no summary is without its cut. After a failed write nothing
-/// was acknowledged, and the next one begins anew.
+/// was acknowledged, and the next one begins anew. A call whose future is
+/// dropped has happened or has not.
 ///
 /// What is removed or dropped is overwritten with zeros in the file
 /// (`secure_delete`). Until the next checkpoint it can be found in the
@@ -99,7 +101,8 @@ const BACKEND: &str = "SQLite";
 /// [`SqliteOptions::with_retention`] says. Old compactions go with it: under
 /// [`Retention::Drop`] none are kept, under [`Retention::DropAfter`]
 /// [`purge`](SessionStore::purge) takes those out that are as old. Usage stays.
-/// `purge` goes over the sessions in steps, between which others write.
+/// `purge` goes over the sessions in steps, between which others write. The
+/// file does not become smaller; its free room is used again.
 ///
 /// # Example
 ///
@@ -124,7 +127,6 @@ const BACKEND: &str = "SQLite";
 /// ```
 pub struct SqliteStore {
     readers: SqlitePool,
-    pool: SqlitePool,
     sql: Sql,
     writer: Arc<Writer>,
     shared: bool,
@@ -160,15 +162,15 @@ impl SqliteStore {
     /// Dropping the store closes it as well, without waiting for it.
     pub async fn close(&self) {
         self.readers.close().await;
-        self.pool.close().await;
+        self.writer.close().await;
     }
 
     fn new(pools: Pools, prefix: Prefix, options: SqliteOptions) -> Self {
         let Pools { writer: pool, readers, alive } = pools;
         let sql = Sql::new(prefix);
         let SqliteOptions { retention, clock, shared, .. } = options;
-        let writer = Arc::new(Writer::new(pool.clone(), sql.clone(), retention, clock));
-        Self { readers, pool, sql, writer, shared, _alive: alive.map(Mutex::new) }
+        let writer = Arc::new(Writer::new(pool, sql.clone(), retention, clock));
+        Self { readers, sql, writer, shared, _alive: alive.map(Mutex::new) }
     }
 }
 
@@ -206,68 +208,5 @@ impl fmt::Debug for SqliteStore {
             .field("writer", &self.writer)
             .field("shared", &self.shared)
             .finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl SessionStore for SqliteStore {
-    async fn append(&self, key: &SessionKey, messages: &[NewMessage]) -> Result<Receipt> {
-        let append = Append { key: key.clone(), messages: messages.to_vec() };
-        self.writer.submit(append).await
-    }
-
-    async fn load(&self, key: &SessionKey) -> Result<Option<StoredSession>> {
-        let read = self.read_session(key).await;
-        read.map_err(|failure| failure.at(BACKEND, "load a session"))
-    }
-
-    async fn load_since(&self, key: &SessionKey, revision: Revision, next: u64) -> Result<Since> {
-        let read = self.read_since(key, revision, next).await;
-        read.map_err(|failure| failure.at(BACKEND, "look for what is new in a session"))
-    }
-
-    async fn commit(&self, key: &SessionKey, commit: Commit) -> Result<CommitResult> {
-        self.writer.submit(Committing { key: key.clone(), commit }).await
-    }
-
-    async fn rewrite(&self, key: &SessionKey, rewrite: Rewrite) -> Result<RewriteResult> {
-        self.writer.submit(Rewriting { key: key.clone(), rewrite }).await
-    }
-
-    async fn remove(&self, key: &SessionKey) -> Result<Removed> {
-        self.writer.submit(Removing(key.clone())).await
-    }
-
-    async fn list(&self, page: ListPage) -> Result<Vec<SessionKey>> {
-        let read = self.read_keys(&page).await;
-        read.map_err(|failure| failure.at(BACKEND, "list sessions"))
-    }
-
-    async fn purge(&self) -> Result<u64> {
-        let (mut messages, mut after) = (0_u64, Vec::new());
-        loop {
-            let purged = self.writer.submit(Purging { after }).await?;
-            messages = messages.saturating_add(purged.messages);
-            match purged.last {
-                Some(last) => after = last,
-                None => return Ok(messages),
-            }
-        }
-    }
-
-    fn is_shared(&self) -> bool {
-        self.shared
-    }
-
-    fn archive(&self) -> Option<&dyn Archive> {
-        Some(self)
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        Some(self)
-    }
-
-    fn usage(&self) -> Option<&dyn UsageLog> {
-        Some(self)
     }
 }

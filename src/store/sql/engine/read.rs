@@ -2,9 +2,13 @@
 
 use std::ops::Range;
 
-use sqlx::{Connection as _, sqlite::SqliteConnection};
+use sqlx::Connection as _;
 
-use super::{SqliteStore, query::Sql};
+use super::{
+    Store,
+    dialect::{self, Connection},
+    query::Sql,
+};
 use crate::{
     session::{Revision, SessionKey, SessionState},
     store::{
@@ -13,14 +17,14 @@ use crate::{
     },
 };
 
-impl SqliteStore {
+impl Store {
     pub(super) async fn read_session(
         &self,
         key: &SessionKey,
     ) -> Result<Option<StoredSession>, Failure> {
         let mut connection = self.readers.acquire().await?;
         // A snapshot: what is written meanwhile is not seen.
-        let mut transaction = connection.begin().await?;
+        let mut transaction = connection.begin_with(dialect::BEGIN_READ).await?;
         let found = state(&mut transaction, &self.sql, key).await?;
         let Some((session, state, next)) = found else { return Ok(None) };
         let (carried, window) = sent(&state.view);
@@ -37,24 +41,21 @@ impl SqliteStore {
         next: u64,
     ) -> Result<Since, Failure> {
         let mut connection = self.readers.acquire().await?;
-        let Some((_, state, now)) = state(&mut connection, &self.sql, key).await? else {
-            return Ok(Since::Gone);
-        };
-        let SessionState { options, pause, view, .. } = state;
-        if state.revision == revision && now == next {
-            return Ok(Since::Same(Tail::new(options, pause, now, Vec::new())));
+        match state(&mut connection, &self.sql, key).await? {
+            None => return Ok(Since::Gone),
+            Some((_, state, now)) if state.revision == revision && now == next => {
+                return Ok(Since::Same(Tail::new(state.options, state.pause, now, Vec::new())));
+            }
+            Some(_) => drop(connection),
         }
-        drop(connection);
-        drop(view);
-        let Some(mut stored) = self.read_from(key, revision, next).await? else {
+        let Some(stored) = self.read_from(key, revision, next).await? else {
             return Ok(Since::Gone);
         };
         if stored.state.revision != revision || stored.next < next {
             return Ok(Since::Changed(Box::new(stored)));
         }
-        let messages = std::mem::take(&mut stored.window);
         let SessionState { options, pause, .. } = stored.state;
-        Ok(Since::Same(Tail::new(options, pause, stored.next, messages)))
+        Ok(Since::Same(Tail::new(options, pause, stored.next, stored.window)))
     }
 
     /// Reads a session: of the window only what follows a position, where it
@@ -66,7 +67,7 @@ impl SqliteStore {
         next: u64,
     ) -> Result<Option<StoredSession>, Failure> {
         let mut connection = self.readers.acquire().await?;
-        let mut transaction = connection.begin().await?;
+        let mut transaction = connection.begin_with(dialect::BEGIN_READ).await?;
         let found = state(&mut transaction, &self.sql, key).await?;
         let Some((session, state, now)) = found else { return Ok(None) };
         let (mut carried, mut window) = sent(&state.view);
@@ -119,7 +120,7 @@ impl SqliteStore {
 }
 
 async fn state(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     sql: &Sql,
     key: &SessionKey,
 ) -> Result<Option<(i64, SessionState, u64)>, Failure> {
@@ -132,7 +133,7 @@ async fn state(
 }
 
 async fn messages(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     sql: &Sql,
     session: i64,
     ranges: &[Range<i64>],

@@ -3,14 +3,17 @@
 
 use std::collections::HashMap;
 
-use sqlx::sqlite::SqliteConnection;
+use sqlx::FromRow;
 
-use super::query::{Sql, batches, values};
+use super::{
+    dialect::{self, Connection},
+    query::{Sql, batches, values},
+};
 use crate::{
     session::{Revision, SessionKey, SessionOptions, View},
     store::{
         NewMessage, Receipt, Retention,
-        sql::{Failure, Header, Known, New, asked, document, place, unsigned},
+        sql::{Failure, Header, Known, New, asked, document, key_of, place, unsigned},
     },
 };
 
@@ -18,13 +21,23 @@ use crate::{
 /// statements. All other writes go to the database at once, after
 /// [`Group::flush`].
 pub(super) struct Group<'a> {
-    pub(super) connection: &'a mut SqliteConnection,
+    pub(super) connection: &'a mut Connection,
     pub(super) sql: &'a Sql,
     pub(super) retention: Retention,
     /// Milliseconds since 1970.
     pub(super) now: i64,
+    /// Headers that were read ahead; `None`: there is no such session.
+    ahead: HashMap<SessionKey, Option<Header>>,
     open: HashMap<SessionKey, Open>,
     messages: Vec<(i64, New)>,
+}
+
+/// A header and whose it is.
+#[derive(FromRow)]
+struct Keyed {
+    key: Vec<u8>,
+    #[sqlx(flatten)]
+    header: Header,
 }
 
 /// A session that messages are appended to.
@@ -48,13 +61,34 @@ enum Saved {
 
 impl<'a> Group<'a> {
     pub(super) fn new(
-        connection: &'a mut SqliteConnection,
+        connection: &'a mut Connection,
         sql: &'a Sql,
         retention: Retention,
         now: i64,
     ) -> Self {
-        let (open, messages) = (HashMap::new(), Vec::new());
-        Self { connection, sql, retention, now, open, messages }
+        let (ahead, open, messages) = (HashMap::new(), HashMap::new(), Vec::new());
+        Self { connection, sql, retention, now, ahead, open, messages }
+    }
+
+    /// Reads the headers of sessions that will be appended to.
+    pub(super) async fn read_ahead(&mut self, keys: &[SessionKey]) -> Result<(), Failure> {
+        for batch in batches(keys) {
+            let columns = Header::COLUMNS;
+            let sql = self.sql.text(&format!(
+                "SELECT key, {columns} FROM {{p}}sessions WHERE key IN {} ORDER BY key {}",
+                values(1, batch.len()),
+                dialect::LOCK
+            ));
+            let mut select = sqlx::query_as::<_, Keyed>(sql);
+            for key in batch {
+                select = select.bind(key.as_bytes());
+                self.ahead.insert(key.clone(), None);
+            }
+            for Keyed { key, header } in select.fetch_all(&mut *self.connection).await? {
+                self.ahead.insert(key_of(key)?, Some(header));
+            }
+        }
+        Ok(())
     }
 
     /// Adds messages to a session, which is created where there is none.
@@ -65,7 +99,7 @@ impl<'a> Group<'a> {
     ) -> Result<Receipt, Failure> {
         let mut open = match self.open.remove(key) {
             Some(open) => open,
-            None => match self.header(key).await? {
+            None => match self.look_up(key).await? {
                 Some(header) => Open { header, ids: HashMap::new(), state: Saved::Same },
                 None => Open {
                     header: Header::new(Revision::fresh())?,
@@ -99,21 +133,33 @@ impl<'a> Group<'a> {
 
     /// Writes what was gathered, and forgets what was read.
     pub(super) async fn flush(&mut self) -> Result<(), Failure> {
+        self.ahead.clear();
+        let mut changed = Vec::new();
         for (key, open) in std::mem::take(&mut self.open) {
             match open.state {
-                Saved::Changed => self.update(&open.header).await?,
+                Saved::Changed => changed.push(open.header),
                 Saved::Missing => self.create(&key, &open.header, &View::default()).await?,
                 Saved::Same => {}
             }
         }
+        self.update(&changed).await?;
         let messages = std::mem::take(&mut self.messages);
         self.insert(&messages).await
+    }
+
+    async fn look_up(&mut self, key: &SessionKey) -> Result<Option<Header>, Failure> {
+        match self.ahead.remove(key) {
+            Some(header) => Ok(header),
+            None => self.header(key).await,
+        }
     }
 
     /// Reads a session's header.
     pub(super) async fn header(&mut self, key: &SessionKey) -> Result<Option<Header>, Failure> {
         let columns = Header::COLUMNS;
-        let sql = self.sql.text(&format!("SELECT {columns} FROM {{p}}sessions WHERE key = $1"));
+        let sql = self
+            .sql
+            .text(&format!("SELECT {columns} FROM {{p}}sessions WHERE key = $1 {}", dialect::LOCK));
         let header = sqlx::query_as(sql).bind(key.as_bytes());
         Ok(header.fetch_optional(&mut *self.connection).await?)
     }
@@ -149,21 +195,29 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Writes what appending changes of a session.
-    async fn update(&mut self, header: &Header) -> Result<(), Failure> {
-        let sql = self.sql.text(
-            "UPDATE {p}sessions SET next = $2, window_messages = $3, window_chars = $4, \
-             window_tokens = $5, dormant = $6, updated_millis = $7 WHERE incarnation = $1",
-        );
-        let update = sqlx::query(sql)
-            .bind(header.incarnation)
-            .bind(header.next)
-            .bind(header.window_messages)
-            .bind(header.window_chars)
-            .bind(header.window_tokens)
-            .bind(header.dormant)
-            .bind(self.now);
-        update.execute(&mut *self.connection).await?;
+    /// Writes what appending changes of sessions.
+    async fn update(&mut self, headers: &[Header]) -> Result<(), Failure> {
+        for batch in batches(headers) {
+            let sql = self.sql.text(&format!(
+                "UPDATE {{p}}sessions SET next = new.column2, window_messages = new.column3, \
+                 window_chars = new.column4, window_tokens = new.column5, \
+                 dormant = new.column6, updated_millis = new.column7 \
+                 FROM (VALUES {}) AS new WHERE incarnation = new.column1",
+                values(batch.len(), 7)
+            ));
+            let mut update = sqlx::query(sql);
+            for header in batch {
+                update = update
+                    .bind(header.incarnation)
+                    .bind(header.next)
+                    .bind(header.window_messages)
+                    .bind(header.window_chars)
+                    .bind(header.window_tokens)
+                    .bind(header.dormant)
+                    .bind(self.now);
+            }
+            update.execute(&mut *self.connection).await?;
+        }
         Ok(())
     }
 
@@ -187,17 +241,23 @@ impl<'a> Group<'a> {
             }
             insert.execute(&mut *self.connection).await?;
         }
-        self.take_ids(messages).await
+        self.take_ids(messages, Taken::Replaced).await
     }
 
-    async fn take_ids(&mut self, messages: &[(i64, New)]) -> Result<(), Failure> {
+    /// Takes the ids of messages; of those that are taken already, what is said.
+    pub(super) async fn take_ids(
+        &mut self,
+        messages: &[(i64, New)],
+        taken: Taken,
+    ) -> Result<(), Failure> {
         let named = messages.iter().filter(|(_, new)| new.id.is_some());
         let named: Vec<_> = named.collect();
         for batch in batches(&named) {
             let sql = self.sql.text(&format!(
-                "INSERT OR REPLACE INTO {{p}}message_ids \
-                 (session, id, position, fingerprint) VALUES {}",
-                values(batch.len(), 4)
+                "INSERT INTO {{p}}message_ids (session, id, position, fingerprint) VALUES {} \
+                 ON CONFLICT (session, id) {}",
+                values(batch.len(), 4),
+                taken.sql()
             ));
             let mut insert = sqlx::query(sql);
             for (session, new) in batch {
@@ -234,6 +294,24 @@ impl<'a> Group<'a> {
             }
         }
         Ok(known)
+    }
+}
+
+/// What becomes of ids that are taken already.
+#[derive(Clone, Copy)]
+pub(super) enum Taken {
+    Kept,
+    Replaced,
+}
+
+impl Taken {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Kept => "DO NOTHING",
+            Self::Replaced => {
+                "DO UPDATE SET position = excluded.position, fingerprint = excluded.fingerprint"
+            }
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! Leases, by the clock of this machine.
+//! Leases, by the clock that the group was given.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{SqliteStore, group::Group, writer::Write};
+use super::{Store, dialect, group::Group, writer::Write};
 use crate::{
     error::Result,
     plan::Limits,
@@ -25,7 +25,9 @@ struct Claiming {
 impl Write for Claiming {
     type Output = Option<Lease>;
 
-    const ACTION: &'static str = "claim a session";
+    fn action(&self) -> String {
+        format!("claim session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Option<Lease>, Failure> {
         group.flush().await?;
@@ -49,7 +51,9 @@ struct Ending {
 impl Write for Ending {
     type Output = bool;
 
-    const ACTION: &'static str = "renew or release a lease";
+    fn action(&self) -> String {
+        format!("renew or release a lease of session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<bool, Failure> {
         let sql = group.sql.text(
@@ -72,7 +76,9 @@ struct Marking(SessionKey);
 impl Write for Marking {
     type Output = ();
 
-    const ACTION: &'static str = "mark a session as due";
+    fn action(&self) -> String {
+        format!("mark session {:?} as due", &*self.0)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<(), Failure> {
         group.flush().await?;
@@ -93,13 +99,16 @@ struct ClaimingDue {
 impl Write for ClaimingDue {
     type Output = Vec<(SessionKey, Lease)>;
 
-    const ACTION: &'static str = "claim due sessions";
+    fn action(&self) -> String {
+        "claim due sessions".to_owned()
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Self::Output, Failure> {
         group.flush().await?;
         // Those that wait for the longest time come first.
         let sql = group.sql.text(&format!(
-            "SELECT key FROM {{p}}sessions WHERE {DUE} ORDER BY updated_millis, key LIMIT $5"
+            "SELECT key FROM {{p}}sessions WHERE {DUE} ORDER BY updated_millis, key LIMIT $5 {}",
+            dialect::SKIP_LOCKED
         ));
         let limit = |limit: Option<u64>| limit.map(bound);
         let select = sqlx::query_scalar::<_, Vec<u8>>(sql)
@@ -127,7 +136,7 @@ impl Group<'_> {
         holder: &str,
         ttl: Duration,
     ) -> Result<Lease, Failure> {
-        let sql = self.sql.text("UPDATE {p}lease_tokens SET last = last + 1 RETURNING last");
+        let sql = self.sql.text(dialect::NEXT_LEASE);
         let token: i64 = sqlx::query_scalar(sql).fetch_one(&mut *self.connection).await?;
         let sql = self.sql.text(
             "UPDATE {p}sessions SET lease_token = $2, lease_until = $3, lease_holder = $4 \
@@ -148,7 +157,7 @@ fn end(now: i64, ttl: Duration) -> i64 {
 }
 
 #[async_trait]
-impl Leases for SqliteStore {
+impl Leases for Store {
     async fn claim(&self, key: &SessionKey, holder: &str, ttl: Duration) -> Result<Option<Lease>> {
         self.writer.submit(Claiming { key: key.clone(), holder: holder.to_owned(), ttl }).await
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::{
-    BACKEND, SqliteStore,
+    BACKEND, Store, dialect,
     group::Group,
     query::{batches, values},
     writer::Write,
@@ -29,7 +29,9 @@ struct Recording {
 impl Write for Recording {
     type Output = ();
 
-    const ACTION: &'static str = "record usage";
+    fn action(&self) -> String {
+        format!("record usage of session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<(), Failure> {
         group.record(&self.key, std::slice::from_ref(&self.event)).await
@@ -64,7 +66,7 @@ impl Group<'_> {
         let all = days.get(&ALL_DAYS).copied().unwrap_or_default();
         self.add_of_session(key, &all).await?;
         for (day, totals) in days {
-            self.add_of_day(day, &totals).await?;
+            self.add_of_day(day, dialect::shard(key), &totals).await?;
         }
         Ok(())
     }
@@ -86,16 +88,21 @@ impl Group<'_> {
         Ok(())
     }
 
-    async fn add_of_day(&mut self, day: i64, totals: &UsageTotals) -> Result<(), Failure> {
+    async fn add_of_day(
+        &mut self,
+        day: i64,
+        shard: i64,
+        totals: &UsageTotals,
+    ) -> Result<(), Failure> {
         for (counter, more) in totals.counters() {
-            // There is one writer, and so one shard.
             let sql = self.sql.text(&format!(
                 "INSERT INTO {{p}}usage_sums (day, shard, counter, value) \
-                 VALUES ($1, 0, $2, $3) \
+                 VALUES ($1, $2, $3, $4) \
                  ON CONFLICT (day, shard, counter) DO UPDATE SET value = {}",
                 added("usage_sums")
             ));
-            let add = sqlx::query(sql).bind(day).bind(counter.name()).bind(bound(more));
+            let add = sqlx::query(sql).bind(day).bind(shard);
+            let add = add.bind(counter.name()).bind(bound(more));
             add.execute(&mut *self.connection).await?;
         }
         Ok(())
@@ -113,23 +120,20 @@ fn added(table: &str) -> String {
 }
 
 #[async_trait]
-impl UsageLog for SqliteStore {
+impl UsageLog for Store {
     async fn record(&self, key: &SessionKey, event: &UsageEvent) -> Result<()> {
         self.writer.submit(Recording { key: key.clone(), event: event.clone() }).await
     }
 
     async fn totals(&self, key: Option<&SessionKey>) -> Result<UsageTotals> {
-        let rows = match key {
-            Some(key) => {
-                let sql = "SELECT counter, value FROM {p}usage_of_sessions WHERE key = $1";
-                let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(key.as_bytes());
-                select.fetch_all(&self.readers).await
-            }
-            None => {
-                let sql = "SELECT counter, value FROM {p}usage_sums WHERE day = $1";
-                let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(ALL_DAYS);
-                select.fetch_all(&self.readers).await
-            }
+        let rows = if let Some(key) = key {
+            let sql = "SELECT counter, value FROM {p}usage_of_sessions WHERE key = $1";
+            let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(key.as_bytes());
+            select.fetch_all(&self.readers).await
+        } else {
+            let sql = "SELECT counter, value FROM {p}usage_sums WHERE day = $1";
+            let select = sqlx::query_as::<_, SumRow>(self.sql.text(sql)).bind(ALL_DAYS);
+            select.fetch_all(&self.readers).await
         };
         let read = || -> Result<_, Failure> {
             let sums: Vec<_> = rows?.iter().map(SumRow::read).collect::<Result<_, Failure>>()?;
@@ -160,24 +164,21 @@ impl UsageLog for SqliteStore {
         let columns = EventRow::COLUMNS;
         let before = page.before.map_or(i64::MAX, bound);
         let limit = bound(page.limit as u64);
-        let rows = match &page.key {
-            Some(key) => {
-                let sql = format!(
-                    "SELECT {columns} FROM {{p}}usage_events WHERE key = $1 AND number < $2 \
+        let rows = if let Some(key) = &page.key {
+            let sql = format!(
+                "SELECT {columns} FROM {{p}}usage_events WHERE key = $1 AND number < $2 \
                      ORDER BY number DESC LIMIT $3"
-                );
-                let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
-                let select = select.bind(key.as_bytes()).bind(before).bind(limit);
-                select.fetch_all(&self.readers).await
-            }
-            None => {
-                let sql = format!(
-                    "SELECT {columns} FROM {{p}}usage_events WHERE number < $1 \
+            );
+            let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
+            let select = select.bind(key.as_bytes()).bind(before).bind(limit);
+            select.fetch_all(&self.readers).await
+        } else {
+            let sql = format!(
+                "SELECT {columns} FROM {{p}}usage_events WHERE number < $1 \
                      ORDER BY number DESC LIMIT $2"
-                );
-                let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
-                select.bind(before).bind(limit).fetch_all(&self.readers).await
-            }
+            );
+            let select = sqlx::query_as::<_, EventRow>(self.sql.text(&sql));
+            select.bind(before).bind(limit).fetch_all(&self.readers).await
         };
         let read =
             || -> Result<Vec<_>, Failure> { rows?.into_iter().map(EventRow::read).collect() };

@@ -32,7 +32,9 @@ const SESSIONS: i64 = 64;
 impl Write for Purging {
     type Output = Purged;
 
-    const ACTION: &'static str = "purge";
+    fn action(&self) -> String {
+        "purge".to_owned()
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Purged, Failure> {
         let mut purged = Purged { messages: 0, last: None };

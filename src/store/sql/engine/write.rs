@@ -4,15 +4,18 @@ use std::{collections::HashMap, ops::Range, slice};
 
 use async_trait::async_trait;
 
-use super::{group::Group, writer::Write};
+use super::{
+    group::{Group, Taken},
+    writer::Write,
+};
 use crate::{
     session::{PauseUntil, Revision, SessionKey, View},
     store::{
         Commit, CommitResult, NewMessage, Receipt, Removed, Retention, Rewrite, RewriteResult,
         StoredCompaction,
         sql::{
-            Failure, Header, StateRow, bound, document, first_free, hidden, ids_from, place, sent,
-            signed, unsigned,
+            Failure, Header, MessageRow, New, StateRow, bound, document, first_free, hidden,
+            ids_from, place, sent, signed, unsigned,
         },
     },
     usage::UsageEvent,
@@ -27,7 +30,13 @@ pub(super) struct Append {
 impl Write for Append {
     type Output = Receipt;
 
-    const ACTION: &'static str = "append";
+    fn action(&self) -> String {
+        format!("append to session {:?}", &*self.key)
+    }
+
+    fn appends_to(&self) -> Option<&SessionKey> {
+        Some(&self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Receipt, Failure> {
         group.append(&self.key, &self.messages).await
@@ -43,7 +52,9 @@ pub(super) struct Committing {
 impl Write for Committing {
     type Output = CommitResult;
 
-    const ACTION: &'static str = "commit";
+    fn action(&self) -> String {
+        format!("commit a change of session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<CommitResult, Failure> {
         group.flush().await?;
@@ -61,8 +72,6 @@ impl Write for Committing {
                 group.record_compaction(&self.key, revision, view, usage).await?;
             }
             header.counter = signed("counter", self.commit.expected.next().counter())?;
-            header.cut = bound(view.cut);
-            header.next = header.next.max(first_free(view)?);
             group.show(&mut header, view).await?;
         }
         group.save(&header, &self.commit).await?;
@@ -82,7 +91,9 @@ pub(super) struct Rewriting {
 impl Write for Rewriting {
     type Output = RewriteResult;
 
-    const ACTION: &'static str = "rewrite";
+    fn action(&self) -> String {
+        format!("rewrite session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<RewriteResult, Failure> {
         group.flush().await?;
@@ -119,7 +130,9 @@ pub(super) struct Removing(pub(super) SessionKey);
 impl Write for Removing {
     type Output = Removed;
 
-    const ACTION: &'static str = "remove a session";
+    fn action(&self) -> String {
+        format!("remove session {:?}", &*self.0)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Removed, Failure> {
         group.flush().await?;
@@ -197,12 +210,44 @@ impl Group<'_> {
     /// Brings sizes, ids and messages in line with a new view.
     async fn show(&mut self, header: &mut Header, view: &View) -> Result<(), Failure> {
         let session = header.incarnation;
+        let known_from = ids_from(header.cut, header.next);
+        header.cut = bound(view.cut);
+        header.next = header.next.max(first_free(view)?);
+        let ids_from = ids_from(header.cut, header.next);
         self.measure(header, view).await?;
+        if ids_from < known_from {
+            self.know_again(session, ids_from..known_from, view).await?;
+        }
         for range in &view.rewound {
             self.free_ids(session, bound(range.start)..bound(range.end)).await?;
         }
-        self.free_ids(session, 0..ids_from(view, header.next)).await?;
+        self.free_ids(session, 0..ids_from).await?;
         self.drop_hidden(session, view).await
+    }
+
+    /// Takes ids that had been forgotten, where the window begins further up
+    /// again.
+    async fn know_again(
+        &mut self,
+        session: i64,
+        positions: Range<i64>,
+        view: &View,
+    ) -> Result<(), Failure> {
+        let columns = MessageRow::COLUMNS;
+        let sql = self.sql.text(&format!(
+            "SELECT {columns} FROM {{p}}messages \
+             WHERE session = $1 AND position >= $2 AND position < $3"
+        ));
+        let rows = sqlx::query_as::<_, MessageRow>(sql).bind(session);
+        let rows = rows.bind(positions.start).bind(positions.end);
+        let rows = rows
+            .fetch_all(&mut *self.connection)
+            .await?
+            .into_iter()
+            .map(|row| Ok((session, New::imported(&row.read()?, view, positions.start)?)));
+        let rows: Vec<_> = rows.collect::<Result<_, Failure>>()?;
+        // An id that was used again meanwhile stays the newer message's.
+        self.take_ids(&rows, Taken::Kept).await
     }
 
     /// Adds up how large what is sent is.
@@ -223,7 +268,8 @@ impl Group<'_> {
         let mut sizes = [0_i64; 3];
         for range in ranges {
             let sql = self.sql.text(
-                "SELECT COUNT(*), COALESCE(SUM(chars), 0), COALESCE(SUM(tokens), 0) \
+                "SELECT COUNT(*), CAST(COALESCE(SUM(chars), 0) AS BIGINT), \
+                 CAST(COALESCE(SUM(tokens), 0) AS BIGINT) \
                  FROM {p}messages WHERE session = $1 AND position >= $2 AND position < $3",
             );
             let sum = sqlx::query_as::<_, (i64, i64, i64)>(sql);

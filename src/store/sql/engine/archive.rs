@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 
-use super::{BACKEND, SqliteStore, group::Group, writer::Write};
+use super::{BACKEND, Store, group::Group, writer::Write};
 use crate::{
     error::{Error, Result},
     session::SessionKey,
@@ -24,7 +24,9 @@ struct Importing {
 impl Write for Importing {
     type Output = Receipt;
 
-    const ACTION: &'static str = "import a session";
+    fn action(&self) -> String {
+        format!("import session {:?}", &*self.key)
+    }
 
     async fn apply(&self, group: &mut Group<'_>) -> Result<Receipt, Failure> {
         group.flush().await?;
@@ -36,7 +38,7 @@ impl Write for Importing {
         let mut header = Header::new(state.revision)?;
         (header.cut, header.dormant) = (bound(view.cut), true);
         header.next = signed("next", self.session.next)?.max(first_free(view)?);
-        let ids_from = ids_from(view, header.next);
+        let ids_from = ids_from(header.cut, header.next);
         let rows = messages
             .iter()
             .map(|kept| Ok((header.incarnation, New::imported(kept, view, ids_from)?)));
@@ -61,7 +63,7 @@ impl Write for Importing {
 }
 
 #[async_trait]
-impl Archive for SqliteStore {
+impl Archive for Store {
     async fn transcript(
         &self,
         key: &SessionKey,
@@ -69,7 +71,7 @@ impl Archive for SqliteStore {
     ) -> Result<Vec<StoredMessage>> {
         let range = bound(positions.start)..bound(positions.end);
         let read = self.read_transcript(key, range).await;
-        read.map_err(|failure| failure.at(BACKEND, "read a transcript"))
+        read.map_err(|failure| failure.at(BACKEND, format!("read session {:?}", &**key)))
     }
 
     async fn compactions(
@@ -89,7 +91,9 @@ impl Archive for SqliteStore {
         let rows = select.fetch_all(&self.readers).await;
         let read =
             || -> Result<Vec<_>, Failure> { rows?.into_iter().map(CompactionRow::read).collect() };
-        read().map_err(|failure| failure.at(BACKEND, "read compactions"))
+        read().map_err(|failure| {
+            failure.at(BACKEND, format!("read compactions of session {:?}", &**key))
+        })
     }
 
     async fn import(&self, key: &SessionKey, session: &SessionExport) -> Result<Receipt> {

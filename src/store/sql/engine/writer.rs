@@ -1,32 +1,41 @@
 //! Writes that share a transaction, and so one sync of the disk.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
 };
 
 use async_trait::async_trait;
-use sqlx::{Connection as _, SqlitePool};
+use sqlx::Connection as _;
 use tokio::{runtime::Handle, sync::oneshot};
 
-use super::{BACKEND, group::Group, options::Clock, query::Sql};
+use super::{
+    BACKEND,
+    dialect::{self, Clock, Pool},
+    group::Group,
+    query::Sql,
+};
 use crate::{
     error::{Error, Result},
-    store::{
-        Retention,
-        sql::{Failure, bound},
-    },
+    session::SessionKey,
+    store::{Retention, sql::Failure},
 };
 
 /// A change of what the database holds. It may be applied several times; only
 /// one of them is committed.
 #[async_trait]
 pub(super) trait Write: Send + Sync + 'static {
-    type Output: Send + 'static;
+    type Output: Send + Sync + 'static;
 
-    /// What it does, for errors.
-    const ACTION: &'static str;
+    /// What it does and to what, for errors.
+    fn action(&self) -> String;
+
+    /// The session that it appends to, if that is what it does: its header is
+    /// then read together with those of others.
+    fn appends_to(&self) -> Option<&SessionKey> {
+        None
+    }
 
     /// Makes the change. An answer that refuses it comes before the first
     /// statement that writes.
@@ -36,7 +45,7 @@ pub(super) trait Write: Send + Sync + 'static {
 /// Applies writes one after another: those that wait at the same time in one
 /// transaction.
 pub(super) struct Writer {
-    pool: SqlitePool,
+    pool: Pool,
     sql: Sql,
     retention: Retention,
     clock: Clock,
@@ -54,9 +63,21 @@ struct Queue {
 /// wait for ever.
 const MAX_GROUP: usize = 256;
 
+/// How often a transaction is run that others get in the way of.
+const MAX_TRIES: u32 = 8;
+
+fn is_passing(failure: &Failure) -> bool {
+    matches!(failure, Failure::Database(error) if dialect::is_passing(error))
+}
+
 impl Writer {
-    pub(super) fn new(pool: SqlitePool, sql: Sql, retention: Retention, clock: Clock) -> Self {
+    pub(super) fn new(pool: Pool, sql: Sql, retention: Retention, clock: Clock) -> Self {
         Self { pool, sql, retention, clock, queue: Mutex::default() }
+    }
+
+    /// Waits for the transaction that runs, and closes the connection.
+    pub(super) async fn close(&self) {
+        self.pool.close().await;
     }
 
     /// Puts a write in line and waits for its answer. Dropped, the write
@@ -64,6 +85,7 @@ impl Writer {
     pub(super) async fn submit<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
         let runtime = Handle::try_current().map_err(|_| Error::no_runtime())?;
         let (reply, answer) = oneshot::channel();
+        let lost = Error::store(BACKEND, write.action(), "the runtime was shut down");
         let idle = {
             let mut queue = self.lock();
             queue.jobs.push(Box::new(Pending { write, outcome: None, reply }));
@@ -72,14 +94,7 @@ impl Writer {
         if idle {
             runtime.spawn(Turn(Some(Arc::clone(self))).run());
         }
-        let lost = || Error::store(BACKEND, W::ACTION, "the runtime was shut down");
-        answer.await.unwrap_or_else(|_| Err(lost()))
-    }
-
-    /// Milliseconds since 1970.
-    pub(super) fn now(&self) -> i64 {
-        let now = (self.clock)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        bound(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+        answer.await.unwrap_or(Err(lost))
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -110,12 +125,12 @@ impl Writer {
     }
 
     async fn write(&self, mut jobs: Vec<Box<dyn Job>>) {
-        let written = match self.transaction(&mut jobs).await {
+        let written = match self.again(&mut jobs).await {
             Err(Broken::Job(_)) if jobs.len() > 1 => {
                 // One of them cannot be written; the others are not to suffer.
                 for job in jobs {
                     let mut alone = vec![job];
-                    let written = self.transaction(&mut alone).await;
+                    let written = self.again(&mut alone).await;
                     answer(alone, written);
                 }
                 return;
@@ -125,25 +140,45 @@ impl Writer {
         answer(jobs, written);
     }
 
+    /// Runs a transaction, and again where another one was in its way. One
+    /// whose commit got no answer is not run again: it may have been made.
+    async fn again(&self, jobs: &mut [Box<dyn Job>]) -> Result<(), Broken> {
+        let mut tries = 1;
+        loop {
+            match self.transaction(jobs).await {
+                Err(Broken::Database(failure) | Broken::Job(failure))
+                    if tries < MAX_TRIES && is_passing(&failure) =>
+                {
+                    tries += 1;
+                }
+                written => return written,
+            }
+        }
+    }
+
     async fn transaction(&self, jobs: &mut [Box<dyn Job>]) -> Result<(), Broken> {
         let mut connection = self.pool.acquire().await.map_err(Broken::database)?;
-        // Immediate: a transaction that begins as a reader cannot always go on
-        // as a writer.
-        let begin = connection.begin_with("BEGIN IMMEDIATE").await;
+        let begin = connection.begin_with(dialect::BEGIN_WRITE).await;
         let mut transaction = begin.map_err(Broken::database)?;
-        let mut group = Group::new(&mut transaction, &self.sql, self.retention, self.now());
+        let now = dialect::now(&mut transaction, &self.clock).await.map_err(Broken::database)?;
+        let mut group = Group::new(&mut transaction, &self.sql, self.retention, now);
+        if jobs.len() > 1 {
+            let keys: BTreeSet<_> = jobs.iter().filter_map(|job| job.appends_to()).collect();
+            let keys: Vec<_> = keys.into_iter().cloned().collect();
+            group.read_ahead(&keys).await.map_err(Broken::Job)?;
+        }
         for job in jobs.iter_mut() {
             job.run(&mut group).await.map_err(Broken::Job)?;
         }
         group.flush().await.map_err(Broken::Job)?;
-        transaction.commit().await.map_err(Broken::database)
+        transaction.commit().await.map_err(|error| Broken::Commit(error.into()))
     }
 }
 
 fn answer(jobs: Vec<Box<dyn Job>>, written: Result<(), Broken>) {
     let written = written.map_err(|broken| {
-        let (Broken::Database(failure) | Broken::Job(failure)) = broken;
-        failure.at(BACKEND, "write")
+        let (Broken::Commit(failure) | Broken::Database(failure) | Broken::Job(failure)) = broken;
+        Arc::new(failure)
     });
     for job in jobs {
         job.answer(written.clone());
@@ -162,6 +197,8 @@ impl fmt::Debug for Writer {
 
 /// Why a transaction was not committed.
 enum Broken {
+    /// Whether it was committed is not known.
+    Commit(Failure),
     /// Whatever was to be written.
     Database(Failure),
     /// While a job wrote.
@@ -210,11 +247,13 @@ impl Drop for Turn {
 
 /// A write that waits, whatever it gives back.
 #[async_trait]
-trait Job: Send {
+trait Job: Send + Sync {
+    fn appends_to(&self) -> Option<&SessionKey>;
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure>;
 
     /// Gives the answer, once it is known whether it was committed.
-    fn answer(self: Box<Self>, written: Result<()>);
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>);
 }
 
 struct Pending<W: Write> {
@@ -225,6 +264,10 @@ struct Pending<W: Write> {
 
 #[async_trait]
 impl<W: Write> Job for Pending<W> {
+    fn appends_to(&self) -> Option<&SessionKey> {
+        self.write.appends_to()
+    }
+
     async fn run(&mut self, group: &mut Group<'_>) -> Result<(), Failure> {
         self.outcome = Some(match self.write.apply(group).await {
             Ok(output) => Ok(output),
@@ -234,14 +277,15 @@ impl<W: Write> Job for Pending<W> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, written: Result<()>) {
-        let answer = match (written, self.outcome) {
+    fn answer(self: Box<Self>, written: Result<(), Arc<Failure>>) {
+        let Self { write, outcome, reply } = *self;
+        let answer = match (written, outcome) {
             (_, Some(Err(refused))) => Err(refused),
-            (Err(error), _) => Err(error),
+            (Err(failure), _) => Err(Error::store(BACKEND, write.action(), failure)),
             (Ok(()), Some(Ok(output))) => Ok(output),
-            (Ok(()), None) => Err(Error::store(BACKEND, W::ACTION, "it was never begun")),
+            (Ok(()), None) => Err(Error::store(BACKEND, write.action(), "it was never begun")),
         };
         // Nobody may be waiting any more; the write counts all the same.
-        drop(self.reply.send(answer));
+        drop(reply.send(answer));
     }
 }
