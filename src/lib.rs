@@ -87,6 +87,8 @@ pub use crate::store::conformance;
 pub use crate::store::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use crate::store::{SqliteOptions, SqliteStore, Synchronous};
+#[cfg(feature = "tiktoken")]
+pub use crate::tokens::Tiktoken;
 pub use crate::{
     config::{AgentDefaults, ConfigOverrides, SummarizationConfig, SummaryTemplate, Threshold},
     context::{
@@ -124,7 +126,7 @@ pub use crate::{
         SummarizeFn, Summarizer, SummarizerInput, Summary, SummaryPart, SummaryRequest,
         build_summarization_prompt, summarize_fn,
     },
-    tokens::{ByteEstimate, CharsPerToken, TokenCounter, Tokens, estimate_tokens},
+    tokens::{ByteEstimate, CharsPerToken, MediaCosts, TokenCounter, Tokens, estimate_tokens},
     usage::{Cost, Counter, TokenUsage, UsageEvent, UsageKind, UsageOutcome, UsageTotals},
 };
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use session_compaction::{
-    ByteEstimate, CharsPerToken, Media, MediaKind, MediaSource, Message, Part, RawJson, Role,
-    TokenCounter, Tokens, ToolResult, estimate_tokens,
+    ByteEstimate, CharsPerToken, Media, MediaCosts, MediaKind, MediaSource, Message, Part, RawJson,
+    Role, TokenCounter, Tokens, ToolResult, estimate_tokens,
 };
 
 const MODELS: [&str; 4] = ["gpt-5-mini", "gpt-4-turbo", "claude-sonnet-4-5", "a-model-of-my-own"];
@@ -129,4 +129,34 @@ fn shared_counters_count_alike() {
     let message = Message::user("hello world");
     assert_eq!(counter.message(&message), CharsPerToken::default().message(&message));
     assert_eq!(TokenCounter::message_overhead(&counter), Tokens::ZERO);
+}
+
+/// The head of a PNG of 512 by 512 pixels.
+const PNG_HEAD: &str = "iVBORw0KGgoAAAANSUhEUgAAAgAAAAIACAYAAAD0eNT6";
+
+#[test]
+fn images_cost_by_their_pixels_where_they_are_known() {
+    let data = PNG_HEAD.to_owned() + &"A".repeat(100_000);
+    let media = Media::new(MediaKind::Image, MediaSource::Base64(data.clone()));
+    let json = format!(r#"{{"type":"image","source":{{"data":"{data}"}}}}"#);
+    let [o200k, claude, any] = ["gpt-5", "claude-opus-4", "another"].map(ByteEstimate::for_model);
+    let tokens = |counter: ByteEstimate| counter.media(&media).count();
+    assert_eq!([tokens(o200k), tokens(claude), tokens(any)], [85 + 170, 350, 350]);
+
+    // Within opaque JSON as well, where only the words around it are text.
+    let part = Part::Json(Box::new(RawJson::parse(&json).unwrap()));
+    let message = any.message(&Message::new(Role::User, [part])) - any.message_overhead();
+    assert!((350..370).contains(&message.count()), "{message:?}");
+}
+
+#[test]
+fn media_costs_are_configurable() {
+    let costs = MediaCosts::default().with_image(10).with_audio(20).with_file(30).by_pixels(false);
+    let counter = ByteEstimate::for_model("gpt-5").with_media(costs);
+    for (kind, tokens) in [(MediaKind::Image, 10), (MediaKind::Audio, 20), (MediaKind::File, 30)] {
+        let media = Media::new(kind, MediaSource::Base64(PNG_HEAD.into()));
+        assert_eq!(counter.media(&media).count(), tokens, "{kind:?}");
+        let within = Message::new(Role::User, [media.into()]);
+        assert_eq!(counter.message(&within).count(), tokens + 4, "{kind:?}");
+    }
 }

@@ -1,9 +1,11 @@
 //! An estimate that weighs the classes of bytes.
 
 use super::{
-    TokenCounter, Tokens,
+    MediaCosts, TokenCounter, Tokens,
+    model::Family,
     weights::{CL100K, CLASSES, CLAUDE, Class, O200K, Weights},
 };
+use crate::message::Media;
 
 /// Estimates tokens from the classes of bytes and the starts of runs; the
 /// default counter.
@@ -27,16 +29,9 @@ use super::{
 /// assert!(any.text("你好，世界") >= gpt.text("你好，世界"));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct ByteEstimate(Family);
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Family {
-    /// The largest of all, text by text.
-    #[default]
-    Any,
-    Cl100k,
-    Claude,
-    O200k,
+pub struct ByteEstimate {
+    family: Family,
+    media: MediaCosts,
 }
 
 impl ByteEstimate {
@@ -45,34 +40,30 @@ impl ByteEstimate {
     /// default: the largest of the known estimates for each text.
     #[must_use]
     pub fn for_model(name: &str) -> Self {
-        const O200K: [&str; 9] =
-            ["gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "chatgpt", "o1", "o3", "o4"];
-        const CL100K: [&str; 4] = ["gpt-4", "gpt-3.5", "gpt-35", "text-embedding-"];
+        Self { family: Family::of(name), media: MediaCosts::default() }
+    }
 
-        let name = name.to_ascii_lowercase();
-        let model = name.rsplit('/').next().unwrap_or_default();
-        let is_one_of = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
-        Self(if name.contains("claude") {
-            Family::Claude
-        } else if is_one_of(&O200K) {
-            Family::O200k
-        } else if is_one_of(&CL100K) {
-            Family::Cl100k
-        } else {
-            Family::Any
-        })
+    /// Sets what images, audio and files cost.
+    #[must_use]
+    pub const fn with_media(mut self, costs: MediaCosts) -> Self {
+        self.media = costs;
+        self
     }
 }
 
 impl TokenCounter for ByteEstimate {
     fn text(&self, text: &str) -> Tokens {
         let [o200k, cl100k, claude] = weigh(text.as_bytes());
-        Tokens::from_units(match self.0 {
+        Tokens::from_units(match self.family {
             Family::Any => o200k.max(cl100k).max(claude),
             Family::Cl100k => cl100k,
             Family::Claude => claude,
             Family::O200k => o200k,
         })
+    }
+
+    fn media(&self, media: &Media) -> Tokens {
+        self.media.of_family(media, self.family)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a message costs, from what its texts cost.
 
-use super::{TokenCounter, Tokens};
+use super::{TokenCounter, Tokens, image::is_image};
 use crate::message::{Media, MediaKind, MediaSource, Message, Part};
 
 pub(super) fn count<C: TokenCounter + ?Sized>(counter: &C, message: &Message) -> Tokens {
@@ -47,7 +47,6 @@ fn count_json<C: TokenCounter + ?Sized>(counter: &C, json: &str) -> Tokens {
     if json.len() < EMBEDDED_FILE {
         return counter.text(json);
     }
-    let file = Media::new(MediaKind::File, MediaSource::Base64(String::new()));
     let mut total = Tokens::ZERO;
     let mut start = 0;
     let mut end = 0;
@@ -56,12 +55,24 @@ fn count_json<C: TokenCounter + ?Sized>(counter: &C, json: &str) -> Tokens {
     for piece in json.split('"') {
         let next = end + piece.len();
         if piece.len() >= EMBEDDED_FILE && is_base64(piece) {
-            total += counter.text(json.get(start..end).unwrap_or_default()) + counter.media(&file);
+            total += counter.text(json.get(start..end).unwrap_or_default());
+            total += counter.media(&embedded(piece));
             start = next;
         }
         end = next + 1;
     }
     total + counter.text(json.get(start..).unwrap_or_default())
+}
+
+/// The file that a string of base64 holds; of an image as much as says how
+/// large it is.
+fn embedded(text: &str) -> Media {
+    let data = text.split_once(";base64,").map_or(text, |(_, data)| data);
+    if is_image(data) {
+        Media::new(MediaKind::Image, MediaSource::Base64(data.into()))
+    } else {
+        Media::new(MediaKind::File, MediaSource::Base64(String::new()))
+    }
 }
 
 fn is_base64(text: &str) -> bool {

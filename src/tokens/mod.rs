@@ -1,9 +1,14 @@
-//! How many tokens a message costs: counts, the trait of what counts them, and
-//! two counters that need no vocabulary.
+//! How many tokens a message costs: counts, the trait of what counts them, two
+//! counters that need no vocabulary, and one that has it.
 
 mod chars;
 mod estimate;
+mod image;
+mod media;
 mod message;
+mod model;
+#[cfg(feature = "tiktoken")]
+mod tiktoken;
 mod weights;
 
 use std::{
@@ -13,8 +18,10 @@ use std::{
     sync::Arc,
 };
 
-pub use self::{chars::CharsPerToken, estimate::ByteEstimate};
-use crate::message::{Media, MediaKind, Message};
+#[cfg(feature = "tiktoken")]
+pub use self::tiktoken::Tiktoken;
+pub use self::{chars::CharsPerToken, estimate::ByteEstimate, media::MediaCosts};
+use crate::message::{Media, Message};
 
 /// A number of tokens, held in units of 1/1024 token.
 ///
@@ -138,20 +145,15 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         Tokens::from_tokens(4)
     }
 
-    /// Returns what an image, audio or file costs, wherever its bytes are: flat,
-    /// 1,000 tokens for an image, 1,500 for audio and 3,000 for any other file,
-    /// unless overridden. Its alt text is not sent to a model and costs nothing.
+    /// Returns what an image, audio or file costs, wherever its bytes are:
+    /// [`MediaCosts::default`] unless overridden.
     fn media(&self, media: &Media) -> Tokens {
-        Tokens::from_tokens(match media.kind {
-            MediaKind::Audio => 1500,
-            MediaKind::File => 3000,
-            MediaKind::Image => 1000,
-        })
+        MediaCosts::default().of(media)
     }
 
     /// Counts a message: its overhead, name, texts, reasoning, tool calls and
     /// results with their ids, media, and the text of opaque JSON, in which a
-    /// long base64 string counts as a file.
+    /// long base64 string counts as an image or a file.
     fn message(&self, message: &Message) -> Tokens {
         message::count(self, message)
     }
