@@ -10,6 +10,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     process::{Command, Stdio},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use session_compaction::{
@@ -90,8 +91,9 @@ impl Acknowledged {
     }
 }
 
-/// Starts the test `child`, kills it after some lines, and reads what it said.
-fn kill_after(place: &str, lines: u64, acknowledged: &mut Acknowledged) {
+/// Starts the test `child`, kills it so long after some lines, and reads what
+/// it said.
+fn kill_after(place: &str, lines: u64, delay: Duration, acknowledged: &mut Acknowledged) {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["child", "--exact", "--ignored", "--nocapture"])
         .env(PLACE, place)
@@ -109,6 +111,11 @@ fn kill_after(place: &str, lines: u64, acknowledged: &mut Acknowledged) {
         let own = ["begin", "appended ", "committed "];
         said += u64::from(own.iter().any(|word| line.starts_with(word)));
         acknowledged.read(&line);
+    }
+    // Without, each kill would find the child in the same few steps.
+    let line_read = Instant::now();
+    while line_read.elapsed() < delay {
+        std::hint::spin_loop();
     }
     child.kill().unwrap();
     let mut rest = String::new();
@@ -175,7 +182,8 @@ pub(crate) async fn kills(
             account.commits += acknowledged.commits;
             (place, acknowledged) = (fresh(), Acknowledged::default());
         }
-        kill_after(&place, 1 + round * 7 % 23, &mut acknowledged);
+        let delay = Duration::from_micros(round * 7_919 % 2_000);
+        kill_after(&place, 1 + round * 7 % 23, delay, &mut acknowledged);
         account.kills += 1;
         account.in_writes += u64::from(acknowledged.pending);
         damage(&place, round);
