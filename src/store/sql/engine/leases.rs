@@ -146,7 +146,8 @@ impl Group<'_> {
             .bind(header.incarnation)
             .bind(token)
             .bind(end(self.now, ttl))
-            .bind(holder);
+            // For people to read: PostgreSQL has no NUL in text.
+            .bind(holder.replace('\0', "\u{fffd}"));
         update.execute(&mut *self.connection).await?;
         Ok(Lease::new(unsigned("lease_token", token)?))
     }
