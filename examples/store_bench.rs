@@ -45,6 +45,9 @@ struct Arguments {
 enum Kind {
     Jsonl,
     Memory,
+    /// The server that `DATABASE_URL` names.
+    #[cfg(feature = "postgres")]
+    Postgres,
     #[cfg(feature = "sqlite")]
     Sqlite,
 }
@@ -54,6 +57,13 @@ impl Kind {
         match self {
             Self::Jsonl => Arc::new(JsonlStore::open(folder).unwrap()),
             Self::Memory => Arc::new(MemoryStore::keep_transcripts()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres => {
+                let url = std::env::var("DATABASE_URL").unwrap();
+                let prefix = format!("bench{}_", MessageId::generate().to_string().to_lowercase());
+                let options = session_compaction::PostgresOptions::new().with_table_prefix(prefix);
+                Arc::new(options.connect(&url).await.unwrap())
+            }
             #[cfg(feature = "sqlite")]
             Self::Sqlite => {
                 let path = folder.join("sessions.db");
