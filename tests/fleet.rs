@@ -2,7 +2,6 @@
 //! the others see, and each compaction is done by one of them.
 
 #![expect(
-    clippy::future_not_send,
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, and run on one thread"
 )]

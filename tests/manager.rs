@@ -1,12 +1,7 @@
 //! The manager beside its store: what touches what, and what survives a
 //! future that is dropped.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "helpers of tests fail by panicking"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod common;
 

@@ -1,7 +1,6 @@
 //! Pins that come later, and a look at what a compaction would do.
 
 #![expect(
-    clippy::future_not_send,
     clippy::needless_pass_by_value,
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, and run on one thread"

@@ -13,11 +13,10 @@ mod folder;
 
 use std::sync::Arc;
 
-use common::stub::{Stub, manager_with, messages, texts, texts_of};
+use common::stub::{Stub, messages, texts, texts_of};
 use folder::Folder;
 use session_compaction::{
-    Compact, JsonlStore, MemoryStore, Message, Outcome, Report, Request, SessionKey,
-    SessionManager, SessionStore, SummarizationConfig, To,
+    Compact, JsonlStore, MemoryStore, Message, Report, Request, SessionManager, SessionStore, To,
 };
 
 fn over(store: Arc<dyn SessionStore>) -> SessionManager {

@@ -109,7 +109,8 @@ async fn two_stores_agree_on_positions_and_on_one_winner() {
 
     let revision = stores[0].load(&key()).await.unwrap().unwrap().state.revision;
     let commit = |cut| {
-        let view = View { cut, ..View::default() };
+        let mut view = View::default();
+        view.cut = cut;
         Commit::on(revision).with_view(view).with_usage(UsageEvent::default())
     };
     let key = key();

@@ -1,6 +1,6 @@
 //! What a compaction would do, without doing it.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use super::{Inner, Outcome, Report, SessionManager, cell::Cell, planned::Planned, trigger::When};
 use crate::{
@@ -135,8 +135,9 @@ fn previewed(planned: &Planned) -> PreviewedCut {
     let snapshot = &planned.snapshot;
     let view = planned.view(None);
     let removed = planned.split.replaced.iter().filter_map(|index| snapshot.entry(*index));
-    let removed: Vec<_> =
-        removed.map(|entry| StoredMessage::new(entry.position, entry.message.clone())).collect();
+    let removed: Vec<_> = removed
+        .map(|entry| StoredMessage::new(entry.position, Arc::clone(&entry.message)))
+        .collect();
     let all = snapshot.entries().fold(Size::default(), |sum, entry| sum.plus(entry.size));
     let kept_size = Size::new(
         all.chars.saturating_sub(planned.replaced.chars),

@@ -158,7 +158,9 @@ fn play(case: &Case) -> usize {
     let mut compactions = 0;
     for (&(count, forced), pin) in case.rounds.iter().zip(&case.pins) {
         session.append(count);
-        pin.iter().for_each(|&nth| session.pin(nth));
+        if let Some(&nth) = pin.as_ref() {
+            session.pin(nth);
+        }
         let messages = session.messages();
         let sizes = sizes(&messages);
         if forced {

@@ -239,6 +239,7 @@ const fn is_zero(n: &u64) -> bool {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "the usual answer is not to cost an allocation")]
 pub enum Since {
     /// The revision is another one, or there are fewer positions than the
     /// reader knew: all of it has to be read again.

@@ -6,12 +6,12 @@ use crate::message::{Media, MediaSource};
 pub(super) fn pixels(media: &Media) -> Option<(u32, u32)> {
     let side = |name| media.fields.get(name)?.to::<u32>().ok();
     let stated = side("width").zip(side("height"));
-    let size = stated.or_else(|| match &media.source {
+    let found = stated.or_else(|| match &media.source {
         MediaSource::Base64(data) => read(data),
         MediaSource::Url(url) => read(url.split_once(";base64,")?.1),
         MediaSource::Reference(_) => None,
     });
-    size.filter(|(width, height)| *width > 0 && *height > 0)
+    found.filter(|(width, height)| *width > 0 && *height > 0)
 }
 
 /// Returns true where base64 holds the head of an image that this module reads.
@@ -65,9 +65,10 @@ fn webp(bytes: &mut impl Iterator<Item = u8>) -> Option<(u32, u32)> {
         }
         b"WEBPVP8X" => {
             let _flags: [u8; 4] = take(bytes)?;
-            let [a, b, c, d, e, f] = take(bytes)?;
-            let less_one = |low, middle, high| u32::from_le_bytes([low, middle, high, 0]) + 1;
-            Some((less_one(a, b, c), less_one(d, e, f)))
+            // Three bytes each, one less than the side.
+            let side =
+                |[low, middle, high]: [u8; 3]| u32::from_le_bytes([low, middle, high, 0]) + 1;
+            Some((side(take(bytes)?), side(take(bytes)?)))
         }
         _ => None,
     }
@@ -177,14 +178,14 @@ mod tests {
         let jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xe1\0\x06\xff\xc0zz\xff\xc2\0\x11\x08\x02\x58\x03\x20\x03";
         let vp8 = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x20\x03\x58\x02";
         let vp8l = b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\x1f\xc3\x95\0\0";
-        let vp8x = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x1f\x03\0\x57\x02\0";
+        let extended = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x1f\x03\0\x57\x02\0";
         assert_eq!(size(png), Some((1_920, 1_080)));
         assert_eq!(size(gif), Some((320, 240)));
         assert_eq!(size(jpeg), Some((800, 600)));
         assert_eq!(size(vp8), Some((800, 600)));
         assert_eq!(size(vp8l), Some((800, 600)));
-        assert_eq!(size(vp8x), Some((800, 600)));
-        for head in [&png[..], gif, jpeg, vp8, vp8l, vp8x] {
+        assert_eq!(size(extended), Some((800, 600)));
+        for head in [&png[..], gif, jpeg, vp8, vp8l, extended] {
             assert!(is_image(&encoded(head)));
             for len in 0..head.len() - 9 {
                 assert_eq!(size(&head[..len]), None, "a torn head says nothing");

@@ -33,7 +33,7 @@ pub(super) fn shard(key: &SessionKey) -> i64 {
 }
 
 /// Returns the time in milliseconds since 1970.
-pub(super) async fn now(connection: &mut Connection, _: &Clock) -> Result<i64, sqlx::Error> {
+pub(super) async fn now(connection: &mut Connection, (): &Clock) -> Result<i64, sqlx::Error> {
     let now =
         sqlx::query_scalar("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)");
     now.fetch_one(connection).await
