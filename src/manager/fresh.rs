@@ -94,7 +94,7 @@ impl Inner {
             if only_dirty && !session.is_dirty() {
                 return Ok(());
             }
-            (session.version(), session.revision().map(|revision| (revision, session.next())))
+            (session.version(), session.held_revision().map(|revision| (revision, session.next())))
         };
         match known {
             None => self.read_all(cell, version).await,

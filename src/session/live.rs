@@ -48,6 +48,9 @@ pub(crate) struct Session {
     early: BTreeMap<u64, Entry>,
     /// Set where memory may lag behind the store: a load is due.
     dirty: bool,
+    /// Set where memory has the revision and not what it sends: all has to be
+    /// loaded.
+    hollow: bool,
     /// Rises with every change, so that a load that was overtaken is noticed.
     version: u64,
     /// The version at which memory was last said to lag behind.
@@ -100,6 +103,7 @@ impl Session {
             pause: None,
             early: BTreeMap::new(),
             dirty: false,
+            hollow: false,
             version: 0,
             marked: 0,
         }
@@ -107,6 +111,11 @@ impl Session {
 
     pub(crate) const fn is_dirty(&self) -> bool {
         self.dirty
+    }
+
+    /// The revision of what memory holds; none where it holds something else.
+    pub(crate) fn held_revision(&self) -> Option<Revision> {
+        self.revision.filter(|_| !self.hollow)
     }
 
     /// Has the store asked before the next use, by a load that begins after
@@ -275,18 +284,26 @@ impl Session {
         change: Change,
     ) -> Option<Snapshot> {
         self.version += 1;
-        if self.revision != Some(before) || view.cut > self.next() || view.cut < self.cut {
+        if self.revision != Some(before) {
             self.dirty = true;
             return None;
         }
         let retired = self.snapshot();
+        let revision = before.next();
+        self.revision = Some(revision);
+        match change {
+            Change::Compacted | Change::Pinned => {}
+            Change::Carried | Change::Forced => self.forced = revision.counter(),
+            Change::Rewritten => self.rewritten = revision.counter(),
+        }
         let carried: Vec<Entry> = retired
             .entries()
             .filter(|entry| view.carried.binary_search(&entry.position).is_ok())
             .cloned()
             .collect();
-        if carried.len() != view.carried.len() {
-            self.dirty = true;
+        if carried.len() != view.carried.len() || view.cut > self.next() || view.cut < self.cut {
+            // Messages are sent that memory does not hold.
+            (self.dirty, self.hollow) = (true, true);
             return None;
         }
         // Only what stays is copied: a handful of pointers as a rule.
@@ -296,13 +313,6 @@ impl Session {
         kept.reverse();
         self.window = kept.into_iter().collect();
         self.set_view(view, carried, sent);
-        let revision = before.next();
-        self.revision = Some(revision);
-        match change {
-            Change::Compacted | Change::Pinned => {}
-            Change::Carried | Change::Forced => self.forced = revision.counter(),
-            Change::Rewritten => self.rewritten = revision.counter(),
-        }
         self.pause = pause;
         Some(retired)
     }
