@@ -1,5 +1,11 @@
 //! The example of an investigation records what it compacts.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 #[allow(
     dead_code,
     clippy::allow_attributes,

@@ -7,7 +7,6 @@
     clippy::cast_possible_truncation,
     clippy::format_push_string,
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
     reason = "makes texts, and is no part of the crate"
 )]
 mod kinds;
@@ -100,7 +99,7 @@ async fn sessions_count_by_it() {
     let counter = Tiktoken::for_model("gpt-5").unwrap();
     let sessions = SessionManager::builder().token_counter(counter).build().unwrap();
     let message = Message::user("昨天下午我们在会议室讨论了新的产品计划。");
-    let counted = counter.message(&message).count();
+    let expected = counter.message(&message).count();
     sessions.add_message("chat", message).await.unwrap();
-    assert_eq!(sessions.session_stats("chat").await.unwrap().tokens, counted);
+    assert_eq!(sessions.session_stats("chat").await.unwrap().tokens, expected);
 }

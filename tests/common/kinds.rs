@@ -2,7 +2,7 @@
 //! for this crate.
 
 /// Returns each kind with a few texts of it.
-pub fn kinds() -> Vec<(&'static str, Vec<String>)> {
+pub(crate) fn kinds() -> Vec<(&'static str, Vec<String>)> {
     let mut random = Random(7);
     let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     vec![
@@ -29,17 +29,17 @@ pub fn kinds() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// Numbers that are the same in every run.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub const fn next(&mut self) -> u64 {
+    pub(crate) const fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    pub const fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) const fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 }
