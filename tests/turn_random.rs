@@ -260,10 +260,12 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let folder = Folder::new();
-        let stores: [Arc<dyn SessionStore>; 3] = [
+        let stores: Vec<Arc<dyn SessionStore>> = vec![
             Arc::new(MemoryStore::new()),
             Arc::new(MemoryStore::keep_transcripts()),
             Arc::new(JsonlStore::open(folder.path()).unwrap()),
+            #[cfg(feature = "sqlite")]
+            Arc::new(runtime.block_on(session_compaction::SqliteStore::in_memory()).unwrap()),
         ];
         for store in stores {
             runtime.block_on(async {
