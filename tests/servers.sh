@@ -1,15 +1,13 @@
-# Sourced by ./test: finds or installs PostgreSQL and Redis, starts private instances on free ports in a folder of their
-# own, exports DATABASE_URL and REDIS_URL, and stops them at the end. Where these are set already, they are used instead.
-# Never touches a server of the system.
+# Sourced by ./test: finds or installs PostgreSQL, starts a private instance on a free port in a folder of its own,
+# exports DATABASE_URL, and stops it at the end. Where that is set already, it is used instead. Never touches a server of
+# the system.
 
 servers=""
-servers_pids=""
 
 stop_servers() {
     if [ -f "$servers/postgres/postmaster.pid" ]; then
         kill -INT "$(head -n 1 "$servers/postgres/postmaster.pid")" 2>/dev/null || true
     fi
-    for pid in $servers_pids; do kill "$pid" 2>/dev/null || true; done
     if [ -n "$servers" ]; then
         wait 2>/dev/null || true
         rm -rf "$servers"
@@ -78,25 +76,6 @@ start_postgres() {
     return 1
 }
 
-start_redis() {
-    local port
-    command -v redis-server >/dev/null || install_packages redis-server || return 1
-    redis-server --version
-    port=$(free_port)
-    redis-server --port "$port" --bind 127.0.0.1 --dir "$servers" --save "" --appendonly yes --appendfsync always \
-        >"$servers/redis.txt" 2>&1 &
-    servers_pids="$servers_pids $!"
-    for _ in $(seq 100); do
-        if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            export REDIS_URL="redis://127.0.0.1:$port/"
-            return
-        fi
-        sleep 0.1
-    done
-    cat "$servers/redis.txt"
-    return 1
-}
-
 start_servers() {
     servers=$(mktemp -d)
     chmod 755 "$servers"
@@ -105,10 +84,5 @@ start_servers() {
         echo "PostgreSQL: the one that DATABASE_URL names"
     else
         start_postgres || not_run "what needs PostgreSQL (apt-get install postgresql)"
-    fi
-    if [ -n "${REDIS_URL:-}" ]; then
-        echo "Redis: the one that REDIS_URL names"
-    else
-        start_redis || not_run "what needs Redis (apt-get install redis-server)"
     fi
 }

@@ -1,8 +1,7 @@
 //! The contract of `SessionStore`, checked on each store of the crate: one test
 //! for each store and check.
 //!
-//! PostgreSQL and Redis take part where `DATABASE_URL` and `REDIS_URL` name a
-//! server.
+//! PostgreSQL takes part where `DATABASE_URL` names a server.
 
 #![expect(
     clippy::unwrap_used,
