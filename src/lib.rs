@@ -72,6 +72,7 @@ mod message;
 mod plan;
 mod provider;
 mod session;
+mod stats;
 mod store;
 mod summarize;
 #[cfg(feature = "testing")]
@@ -115,6 +116,7 @@ pub use crate::{
         Dropped, Pause, PauseUntil, Revision, SessionKey, SessionOptions, SessionState, Size,
         Snapshot, SnapshotMark, SnapshotRef, StoredSummary, View,
     },
+    stats::{SessionTimeline, SessionTotals, Stats, TimelinePoint, TimelinePointKind},
     store::{
         Archive, Commit, CommitResult, DayTotals, JsonlStore, Lease, Leases, ListPage, MemoryStore,
         NewMessage, Placed, Receipt, Removed, Repaired, Retention, Rewrite, RewriteResult,
@@ -127,7 +129,9 @@ pub use crate::{
         build_summarization_prompt, summarize_fn,
     },
     tokens::{ByteEstimate, CharsPerToken, MediaCosts, TokenCounter, Tokens, estimate_tokens},
-    usage::{Cost, Counter, TokenUsage, UsageEvent, UsageKind, UsageOutcome, UsageTotals},
+    usage::{
+        Cost, Counter, Price, Prices, TokenUsage, UsageEvent, UsageKind, UsageOutcome, UsageTotals,
+    },
 };
 
 // The code in there is compiled as a doc test.

@@ -6,7 +6,7 @@
 use std::{fs, path::PathBuf};
 
 /// A module may use those before it, never those after it.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "error",
     "usage",
     "message",
@@ -19,6 +19,7 @@ const ORDER: [&str; 15] = [
     "event",
     "context",
     "store",
+    "stats",
     "summarize",
     "manager",
     "testing",

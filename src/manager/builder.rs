@@ -4,14 +4,14 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, atomic::AtomicU64},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use dashmap::DashMap;
 use tokio::runtime::Handle as Runtime;
 use ulid::Ulid;
 
-use super::{Consistency, Inner, RunIn, SessionManager, claim::Claims, events::Events};
+use super::{Consistency, Inner, RunIn, SessionManager, claim::Claims, events::Events, lease};
 use crate::{
     config::SummarizationConfig,
     error::{Error, Result},
@@ -19,6 +19,7 @@ use crate::{
     store::{MemoryStore, SessionStore},
     summarize::{Redactor, SecretPatterns, Summarizer, request::Clock},
     tokens::{ByteEstimate, CharsPerToken, TokenCounter},
+    usage::Prices,
 };
 
 /// Builds a [`SessionManager`].
@@ -32,6 +33,7 @@ use crate::{
 ///   else [`ByteEstimate`]
 /// - redactor: [`SecretPatterns`]
 /// - event sinks: none; 1,024 events wait for each sink and subscriber
+/// - lease: 30 seconds, where the store hands out leases
 /// - runtime: the one that [`build`](Self::build) is called in
 ///
 /// # Example
@@ -64,6 +66,8 @@ pub struct SessionManagerBuilder {
     consistency: Option<Consistency>,
     run_in: RunIn,
     holder: Option<String>,
+    lease_ttl: Duration,
+    prices: Prices,
 }
 
 impl SessionManagerBuilder {
@@ -185,6 +189,39 @@ impl SessionManagerBuilder {
         self
     }
 
+    /// Sets for how long a session is leased that this manager compacts; 30
+    /// seconds unless this is called. The lease is renewed three times as often
+    /// while the summary is written, so that only a process that has died, or
+    /// stands still for as long, loses it: then another one takes the session
+    /// up, and what this one still brings is stale.
+    ///
+    /// At least a second; [`build`](Self::build) says so where it is less.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    /// use session_compaction::SessionManager;
+    ///
+    /// let sessions = SessionManager::builder().lease_ttl(Duration::from_secs(10)).build();
+    /// assert!(sessions.is_ok());
+    /// let refused = SessionManager::builder().lease_ttl(Duration::from_millis(10)).build();
+    /// assert!(refused.err().unwrap().is_config());
+    /// # }
+    /// ```
+    pub fn lease_ttl(mut self, ttl: Duration) -> Self {
+        self.lease_ttl = ttl;
+        self
+    }
+
+    /// Sets what models cost, so that usage events say what was paid.
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Sets what tells the time, for tests.
     pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -206,6 +243,14 @@ impl SessionManagerBuilder {
     /// was [set](Self::runtime).
     pub fn build(self) -> Result<SessionManager> {
         self.config.check()?;
+        if self.lease_ttl < lease::SHORTEST_TTL {
+            let problem = format!(
+                "a lease of {:?} would be lost to a slow answer of the store; set at least {:?}",
+                self.lease_ttl,
+                lease::SHORTEST_TTL
+            );
+            return Err(Error::config("SessionManagerBuilder", "lease_ttl", problem));
+        }
         let config = self.config.with_defaults();
         let runtime = match self.runtime {
             Some(runtime) => runtime,
@@ -243,8 +288,10 @@ impl SessionManagerBuilder {
             holder: self
                 .holder
                 .unwrap_or_else(|| format!("{}-{}", std::process::id(), Ulid::new())),
+            lease_ttl: self.lease_ttl,
             claims: Claims::new(events.clone()),
             events,
+            prices: self.prices,
         })))
     }
 }
@@ -266,6 +313,8 @@ impl Default for SessionManagerBuilder {
             consistency: None,
             run_in: RunIn::Here,
             holder: None,
+            lease_ttl: lease::USUAL_TTL,
+            prices: Prices::new(),
         }
     }
 }

@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::oneshot,
-    time::{Instant, timeout},
-};
+use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     Compaction, Inner, Outcome, Report,
+    accounting::Account,
     cell::Cell,
     claim::Claim,
     lease::Held,
@@ -28,7 +26,6 @@ use crate::{
         request::Clock,
     },
     tokens::Tokens,
-    usage::UsageEvent,
 };
 
 /// A compaction that was started.
@@ -78,19 +75,23 @@ impl Job {
         };
         inner.begun(&self.cell, self.trigger);
         let _ = told.send(None);
+        let account = Account::open(self.trigger);
         let proposal = tokio::select! {
-            proposal = self.propose(&inner) => proposal,
+            proposal = self.propose(&inner, &account) => proposal,
             // Another process does it now: what this one asks for is not needed.
             () = held.lost() => Err(Report::Stale),
         };
         let runtime = inner.runtime.clone();
         runtime.spawn(async move {
             let report = match proposal {
-                Ok(proposal) => self.commit(&inner, proposal, held.lease()).await,
+                Ok(proposal) => self.commit(&inner, proposal, &account, held.lease()).await,
                 Err(report) => report,
             };
-            // The order: record the pause, tell it, free the claim, then report.
+            // The order: record the pause and what was used, tell it, free the claim, then report.
             self.pause(&inner, &report).await;
+            if account.was_asked() {
+                inner.record_spent(&self.cell.key, self.summarizer.name(), &account, &report).await;
+            }
             self.log(&report);
             inner.ended(&self.cell, self.trigger, &report);
             held.release().await;
@@ -98,11 +99,10 @@ impl Job {
         });
     }
 
-    async fn propose(&self, inner: &Arc<Inner>) -> Result<Proposal, Report> {
-        let started = Instant::now();
+    async fn propose(&self, inner: &Arc<Inner>, account: &Account) -> Result<Proposal, Report> {
         let planned = inner.plan(&self.cell, self.trigger.is_some(), self.target).await?;
         inner.events.started(&self.cell.key, &planned);
-        let answer = self.ask(inner, &planned).await?;
+        let answer = self.ask(inner, &planned, account).await?;
         let summary = StoredSummary {
             text: inner.redacted(answer.summary.text),
             excerpted: answer.excerpted,
@@ -116,13 +116,18 @@ impl Job {
             return Err(Report::NothingToGain { replaced, summary });
         }
         let view = planned.view(Some(summary));
-        let done = planned.account(&view, sent, answer.summary.usage, started.elapsed());
+        let done = planned.account(&view, sent, answer.summary.usage, account.elapsed());
         Ok(Proposal { planned, view, sent, done })
     }
 
     /// Asks the summarizer, in a task of its own and until the deadline. No
     /// lock is held.
-    async fn ask(&self, inner: &Inner, planned: &Planned) -> Result<Answer, Report> {
+    async fn ask(
+        &self,
+        inner: &Inner,
+        planned: &Planned,
+        account: &Account,
+    ) -> Result<Answer, Report> {
         let config = &planned.config;
         let session_chars: u64 = planned.snapshot.entries().map(|entry| entry.size.chars).sum();
         tracing::info!(
@@ -151,7 +156,7 @@ impl Job {
             deadline: config.timeout,
             counter: Arc::clone(&inner.counter),
             clock: Clock::new(Arc::clone(&inner.clock)),
-            retried: Arc::default(),
+            ledger: account.ask(),
         };
         let bounds = Bounds {
             batch: config.multi_part_batch_threshold,
@@ -182,13 +187,19 @@ impl Job {
         })
     }
 
-    async fn commit(&self, inner: &Inner, proposal: Proposal, lease: Option<Lease>) -> Report {
+    async fn commit(
+        &self,
+        inner: &Inner,
+        proposal: Proposal,
+        account: &Account,
+        lease: Option<Lease>,
+    ) -> Report {
         let Proposal { planned, view, sent, done } = proposal;
         let commit = Commit::on(planned.snapshot.revision())
             .with_view(view.clone())
             .with_lease(lease)
             .with_pause(pause_after(&planned, &done))
-            .with_usage(inner.usage_event(&view, &done));
+            .with_usage(inner.usage_event(account, &view, &done));
         match inner.commit(&self.cell, commit, &view, sent, Change::Compacted).await {
             Ok(true) => {
                 self.cell.count(|counted| {
@@ -258,27 +269,6 @@ impl Job {
 }
 
 impl Inner {
-    fn usage_event(&self, view: &View, done: &Compaction) -> UsageEvent {
-        UsageEvent {
-            summarizer: view
-                .summary
-                .as_ref()
-                .map_or_else(String::new, |summary| summary.by.clone()),
-            unix_millis: self.unix_millis(Duration::ZERO),
-            latency: done.latency,
-            usage: done.usage,
-            messages_removed: done.messages_removed,
-            chars_removed: done.chars_removed,
-            tokens_removed: done.tokens_before.saturating_sub(done.tokens_after),
-            summary_chars: done.summary_chars,
-            summary_tokens: done.summary_tokens,
-            tokens_before: done.tokens_before,
-            tokens_after: done.tokens_after,
-            attempts: 1,
-            ..UsageEvent::default()
-        }
-    }
-
     /// Takes secrets out of a summary.
     pub(super) fn redacted(&self, summary: String) -> String {
         match &self.redactor {
@@ -287,7 +277,7 @@ impl Inner {
         }
     }
 
-    fn unix_millis(&self, from_now: Duration) -> u64 {
+    pub(super) fn unix_millis(&self, from_now: Duration) -> u64 {
         let now = (self.clock)().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         u64::try_from(now.saturating_add(from_now).as_millis()).unwrap_or(u64::MAX)
     }

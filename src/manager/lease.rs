@@ -11,9 +11,14 @@ use crate::{
     store::{Lease, SessionStore},
 };
 
-/// How long a lease is claimed for. Long enough for a pause of the whole
-/// machine, short enough that the work of a dead process is soon taken up.
-pub(super) const TTL: Duration = Duration::from_secs(30);
+/// How long a lease is claimed for, unless the host says otherwise. Long enough
+/// for a pause of the whole machine, short enough that the work of a dead
+/// process is soon taken up.
+pub(super) const USUAL_TTL: Duration = Duration::from_secs(30);
+
+/// Renewed three times within it, one that is shorter would be lost to a slow
+/// answer of the store.
+pub(super) const SHORTEST_TTL: Duration = Duration::from_secs(1);
 
 /// A lease that is released when it is dropped. In a store without leases it
 /// is nothing.
@@ -22,6 +27,7 @@ pub(super) struct Held {
     store: Arc<dyn SessionStore>,
     key: SessionKey,
     lease: Option<Lease>,
+    ttl: Duration,
     runtime: Runtime,
 }
 
@@ -36,7 +42,7 @@ impl Inner {
         let holder = self.holder.clone();
         let claimed = detached::run(&self.runtime, async move {
             if let Some(leases) = held.store.leases() {
-                held.lease = leases.claim(&held.key, &holder, TTL).await?;
+                held.lease = leases.claim(&held.key, &holder, held.ttl).await?;
             }
             Ok(held)
         });
@@ -60,7 +66,7 @@ impl Inner {
 impl Held {
     pub(super) fn of(inner: &Inner, key: &SessionKey, lease: Option<Lease>) -> Self {
         let (store, runtime) = (Arc::clone(&inner.store), inner.runtime.clone());
-        Self { store, key: key.clone(), lease, runtime }
+        Self { store, key: key.clone(), lease, ttl: inner.lease_ttl, runtime }
     }
 
     pub(super) const fn lease(&self) -> Option<Lease> {
@@ -72,11 +78,11 @@ impl Held {
         let (Some(lease), Some(leases)) = (self.lease, self.store.leases()) else {
             return std::future::pending().await;
         };
-        let mut ticks = interval(TTL / 3);
+        let mut ticks = interval(self.ttl / 3);
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            match leases.renew(&self.key, lease, TTL).await {
+            match leases.renew(&self.key, lease, self.ttl).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 // The commit will tell: it is fenced.

@@ -1,5 +1,6 @@
 //! Many sessions at once: the calls that an agent runtime makes.
 
+mod accounting;
 mod append;
 mod builder;
 mod cell;
@@ -26,6 +27,7 @@ mod preview;
 mod rewind;
 mod rewrite;
 mod shutdown;
+mod stats;
 mod transfer;
 mod trigger;
 mod turn;
@@ -39,7 +41,7 @@ use std::{
     fmt,
     ops::Range,
     sync::{Arc, atomic::AtomicU64},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use dashmap::DashMap;
@@ -71,6 +73,7 @@ use crate::{
     store::{ListPage, SessionStore, StoredMessage},
     summarize::{Redactor, Summarizer},
     tokens::TokenCounter,
+    usage::Prices,
 };
 
 /// Keeps the histories of many sessions and compacts them.
@@ -128,8 +131,10 @@ struct Inner {
     run_in: RunIn,
     /// The name of this process in leases.
     holder: String,
+    lease_ttl: Duration,
     claims: Claims,
     events: Events,
+    prices: Prices,
 }
 
 impl SessionManager {

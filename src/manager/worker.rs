@@ -5,9 +5,7 @@ use std::{fmt, future::Future, time::Duration};
 use tokio::time::sleep;
 
 use super::{
-    Compact, Inner, Outcome, Report, SessionManager, Shutdown,
-    lease::{Held, TTL},
-    trigger::limits,
+    Compact, Inner, Outcome, Report, SessionManager, Shutdown, lease::Held, trigger::limits,
 };
 use crate::{
     error::{Error, Result},
@@ -90,7 +88,8 @@ impl SessionManager {
             return Ok(Vec::new());
         }
         let limits = limits(&inner.config, inner.config.context_window);
-        let due = inner.leases()?.claim_due(&inner.holder, TTL, &limits, at_most).await?;
+        let due =
+            inner.leases()?.claim_due(&inner.holder, inner.lease_ttl, &limits, at_most).await?;
         let mut begun = Vec::with_capacity(due.len());
         for (key, lease) in due {
             let outcome = self.begin_leased(&key, lease).await;

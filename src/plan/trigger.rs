@@ -110,6 +110,28 @@ pub enum Trigger {
     },
 }
 
+impl Trigger {
+    /// Returns the name of the threshold: `chars`, `messages` or `tokens`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chars { .. } => "chars",
+            Self::Messages { .. } => "messages",
+            Self::Tokens { .. } => "tokens",
+        }
+    }
+
+    /// Returns what was measured, and the threshold that it is above.
+    #[must_use]
+    pub const fn values(self) -> (u64, u64) {
+        match self {
+            Self::Chars { measured, limit }
+            | Self::Messages { measured, limit }
+            | Self::Tokens { measured, limit } => (measured, limit),
+        }
+    }
+}
+
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (measured, unit, limit) = match self {

@@ -266,6 +266,7 @@ impl<P: LlmProvider> LlmSummarizer<P> {
     ) -> Result<String, SummarizeError> {
         let chat = self.chat_request(request, correction)?;
         let pass = self.breaker.pass(&request.clock).await?;
+        request.count_attempt(&self.model);
         let response = match self.provider.chat(chat).await {
             Ok(response) => {
                 pass.succeeded();
@@ -278,6 +279,9 @@ impl<P: LlmProvider> LlmSummarizer<P> {
                 return Err(error.into());
             }
         };
+        if let Some(used) = response.usage {
+            request.count_usage(used);
+        }
         *usage = response.usage.into_iter().chain(*usage).reduce(|a, b| a + b);
         let Wanted { template, headings, language, .. } = self.wanted_of(request);
         let headings = match request.part {

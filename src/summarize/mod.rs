@@ -8,6 +8,7 @@ mod extractive;
 mod facts;
 mod fallback;
 pub(crate) mod guard;
+pub(crate) mod ledger;
 mod llm;
 mod merge;
 pub(crate) mod parts;

@@ -2,18 +2,17 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use super::ledger::Ledger;
 use crate::{
     config::SummarizationConfig,
     message::Message,
     session::{SessionKey, SessionOptions},
     tokens::TokenCounter,
+    usage::TokenUsage,
 };
 
 /// What a summarizer is given.
@@ -55,8 +54,7 @@ pub struct SummaryRequest {
     /// Counts tokens as the session does.
     pub counter: Arc<dyn TokenCounter>,
     pub(crate) clock: Clock,
-    /// Shared by all parts of one compaction.
-    pub(crate) retried: Arc<AtomicBool>,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl SummaryRequest {
@@ -81,7 +79,7 @@ impl SummaryRequest {
             deadline: config.timeout,
             counter,
             clock: Clock::default(),
-            retried: Arc::default(),
+            ledger: Arc::default(),
         }
     }
 
@@ -89,7 +87,32 @@ impl SummaryRequest {
     /// that was no summary may then be asked for again.
     #[must_use]
     pub fn take_retry(&self) -> bool {
-        !self.retried.swap(true, Ordering::SeqCst)
+        self.ledger.take_retry()
+    }
+
+    /// Notes that a model is about to be asked, for the usage event of the
+    /// compaction. [`LlmSummarizer`](crate::LlmSummarizer) does so by itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use session_compaction::{SummarizeError, SummaryRequest, TokenUsage, summarize_fn};
+    ///
+    /// let summarizer = summarize_fn(|request: SummaryRequest| async move {
+    ///     request.count_attempt("my-model");
+    ///     // .. the model is asked, and its answer counted whatever it is ..
+    ///     request.count_usage(TokenUsage::new(900, 40));
+    ///     Ok::<_, SummarizeError>("All is well.".to_owned())
+    /// });
+    /// ```
+    pub fn count_attempt(&self, model: &str) {
+        self.ledger.asked(model);
+    }
+
+    /// Notes what a model's answer used, whether it is of use or not: a refused
+    /// answer is paid as well. Counts all answers of the compaction together.
+    pub fn count_usage(&self, usage: TokenUsage) {
+        self.ledger.used(usage);
     }
 }
 

@@ -36,6 +36,18 @@ impl Cost {
         Self(nanos)
     }
 
+    /// Creates an amount from dollars, rounded to a billionth. What is below
+    /// zero or no number is zero.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, which is what is wanted"
+    )]
+    pub fn from_dollars(dollars: f64) -> Self {
+        Self((dollars * 1e9).round() as u64)
+    }
+
     /// Returns what so many tokens cost at a price for a million of them.
     #[must_use]
     pub fn per_million(tokens: u64, price: Self) -> Self {

@@ -3,12 +3,14 @@
 
 mod cost;
 mod event;
+mod prices;
 mod tokens;
 mod totals;
 
 pub use self::{
     cost::Cost,
     event::{UsageEvent, UsageKind, UsageOutcome},
+    prices::{Price, Prices},
     tokens::TokenUsage,
     totals::{Counter, UsageTotals},
 };
